@@ -1,54 +1,55 @@
-//! All that is known of one miss: plain data.
+//! Facts on one miss, as plain data.
 
 use onbeat_trace::{Counted, KernelEvent, OffCpu, PageFault, Span};
 
-/// All that is known of one miss: plain data. Times are nanoseconds on `CLOCK_MONOTONIC`.
+/// Facts on one miss, as plain data. Times are nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Case<'c> {
-    /// When the source was to send the message.
+    /// Time at which the source should have sent the message.
     pub due_ns: u64,
-    /// When it was finished.
+    /// Time at which the message was finished.
     pub end_ns: u64,
-    /// How long that might have taken, in nanoseconds.
+    /// Limit on the time between the two, in nanoseconds.
     pub limit_ns: u64,
-    /// The steps of the message, in their order.
+    /// Steps that the message went through, in order.
     pub way: &'c [Span],
-    /// All steps of the workers that made them, in the window and before it; those of the way are among them.
+    /// All steps of the same workers, in the window and before it, those of the message included.
     pub spans: &'c [Span],
-    /// By [`Span::worker`].
+    /// Threads of the workers, by [`Span::worker`].
     pub threads: &'c [ThreadFacts],
-    /// By [`Span::operator`].
+    /// Operators, by [`Span::operator`].
     pub operators: &'c [OperatorFacts],
-    /// By [`Span::held_by`].
+    /// Edges, by [`Span::held_by`].
     pub edges: &'c [EdgeFacts],
-    /// What the kernel did on the cores of these threads.
+    /// Kernel events on the cores of these threads.
     pub events: &'c [KernelEvent],
-    /// When these threads had no core.
+    /// Times in which these threads had no core.
     pub off_cpu: &'c [OffCpu],
     /// Page faults of these threads.
     pub faults: &'c [PageFault],
-    /// What was counted of these threads around the window, where nothing better is known.
+    /// Counters of these threads around the window, if nothing better is known.
     pub counted: &'c [Counted],
-    /// Whether the kernel gives other threads their part by a server (6.12 and later), and not by stopping all real-time threads.
+    /// Whether the kernel gives other threads their share by a server (6.12 and later), instead of stopping all
+    /// real-time threads.
     pub has_fair_server: bool,
-    /// Whether every step of these workers was recorded, and the kernel told of these cores.
+    /// Whether all steps of these workers and all kernel events on these cores are known.
     pub is_complete: bool,
-    /// What one page fault without a disk costs, in nanoseconds: an estimate.
+    /// Estimated cost of one page fault without a disk access, in nanoseconds.
     pub fault_ns: u64,
 }
 
-/// A worker's thread.
+/// Facts on a worker's thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadFacts {
-    /// The kernel's id.
+    /// Id in the kernel.
     pub tid: i32,
-    /// The core that it is bound to, if it is.
+    /// Core to which the thread is bound, if it is.
     pub core: Option<u32>,
-    /// What the kernel gives it.
+    /// Scheduling class.
     pub scheduling: Scheduling,
 }
 
-/// Which of the kernel's classes a thread is in.
+/// Scheduling class of a thread in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scheduling {
     /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE`.
@@ -60,24 +61,24 @@ pub enum Scheduling {
     Deadline,
 }
 
-/// An operator.
+/// Facts on an operator.
 #[derive(Debug, Clone, Default)]
 pub struct OperatorFacts {
-    /// Its name.
+    /// Name of the operator.
     pub name: String,
-    /// Whether it waits for no other operator.
+    /// Whether the operator is a source.
     pub is_source: bool,
-    /// How long a step of it may compute, where that was stated.
+    /// Budget of a step, in nanoseconds, if one was set.
     pub budget_ns: Option<u64>,
-    /// How long a step of it usually takes, where that is known.
+    /// Usual duration of a step, in nanoseconds, if it is known.
     pub usual_ns: Option<u64>,
 }
 
-/// An edge.
+/// Facts on an edge.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeFacts {
-    /// `a.out → b.in`.
+    /// Name, as in `a.out → b.in`.
     pub name: String,
-    /// Number of the operator that takes from it.
+    /// Number of the consumer.
     pub to: u32,
 }

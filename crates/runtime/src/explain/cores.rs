@@ -1,4 +1,4 @@
-//! Who had a core, moment by moment.
+//! Timeline of each core: which kernel event had it at which moment.
 
 use super::case::{Case, ThreadFacts};
 use onbeat_trace::{Class, KernelEvent, PageFault};
@@ -6,29 +6,30 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// A fault of which it was not seen how long it took costs at most so many times the estimate. That depends on where the page comes from and
-/// on what else the core does: measured in virtual machines, 1.2 µs where the host has given the page before, and 11 to 56 where it has yet to.
+/// Upper bound for a page fault of unknown duration, in multiples of the estimate. The cost depends on where the page
+/// comes from and on the core's other work. Measured in virtual machines: 1.2 µs if the host has provided the page
+/// before, 11 to 56 µs if it has not.
 const FAULT_MOST: u64 = 4;
 
-/// A stretch of time on one core that one event had, and nothing inside of it.
+/// Time on one core during which one event ran without interruption.
 #[derive(Debug, Clone)]
 pub(super) struct Turn<'e> {
     pub at: Range<u64>,
     pub event: &'e KernelEvent,
 }
 
-/// Lays the events of one core out in time. Each has its duration without what interrupted it, so what begins before another has
-/// had all its time interrupts that one. No moment is given to two.
+/// Lays out the events of one core in time. The duration of an event excludes its interruptions. So an event that begins
+/// before another one has had its full duration interrupts that one. No moment has two events.
 fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<Turn<'e>> {
     let mut order: Vec<&KernelEvent> = events
         .iter()
         .filter(|event| event.cpu == cpu && event.start_ns < window.end && event.duration_ns > 0)
         .filter(|event| event.class <= Class::Thread)
         .collect();
-    // Of two that begin at once the one that can be interrupted is the outer one.
+    // Of two events that begin at the same time, the one that can be interrupted is the outer one.
     order.sort_by_key(|event| (event.start_ns, Reverse(event.class)));
     let mut turns = Vec::new();
-    // Which event, and what it still has to have; the innermost last.
+    // Events with the rest of their duration, the innermost last.
     let mut stack: Vec<(&KernelEvent, u64)> = Vec::new();
     let mut now_ns = 0;
     let mut next = order.into_iter().peekable();
@@ -50,7 +51,7 @@ fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<
         }
         now_ns = now_ns.max(until_ns);
         match next.next() {
-            // A thread does not run inside of another: what the one before had left was never told of.
+            // A thread does not run inside another one. The rest of the previous one is unknown, and dropped.
             Some(event) => {
                 if event.class == Class::Thread {
                     stack.clear();
@@ -62,7 +63,7 @@ fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<
     }
 }
 
-/// The cores, laid out when they are asked for.
+/// Timelines of all cores, each made at its first use.
 pub(super) struct Cores<'c> {
     case: &'c Case<'c>,
     window: Range<u64>,
@@ -79,7 +80,7 @@ impl<'c> Cores<'c> {
         Cores { case, window: first.min(case.due_ns)..case.end_ns, by_core }
     }
 
-    /// Who had this core then.
+    /// Events that had this core in a range of time.
     pub fn turns(&self, cpu: Option<u32>, at: &Range<u64>) -> &[Turn<'c>] {
         let Some((cpu, turns)) = self.by_core.iter().find(|(known, _)| Some(*known) == cpu) else {
             return &[];
@@ -90,7 +91,7 @@ impl<'c> Cores<'c> {
         &turns[from..to]
     }
 
-    /// On which core a thread was, while it had one.
+    /// Core of a thread at a time at which it had one.
     pub fn core_of(&self, thread: &ThreadFacts, at_ns: u64) -> Option<u32> {
         let mut own = self.case.off_cpu.iter().filter(|off| off.tid == thread.tid);
         let before = own.clone().filter(|off| off.in_ns <= at_ns).max_by_key(|off| off.in_ns);
@@ -105,13 +106,13 @@ impl<'c> Cores<'c> {
             })
     }
 
-    /// Page faults of a worker in a stretch of time: how many, and what they cost at most.
+    /// Number of page faults of a worker in a range of time, and the upper bound of their cost in nanoseconds.
     pub fn faults(&self, worker: u32, at: &Range<u64>) -> (u64, u64) {
         let Some(thread) = self.case.threads.get(worker as usize) else { return (0, 0) };
         let one = |fault: &&PageFault| fault.tid == thread.tid && at.contains(&fault.at_ns);
         let faults = self.case.faults.iter().filter(one);
         let most_ns = |fault: &PageFault| match fault.took_ns {
-            // The way into the kernel and back is no longer than a cheap fault.
+            // Entering and leaving the kernel takes no longer than a cheap fault.
             Some(took_ns) => took_ns.saturating_add(self.case.fault_ns),
             None => self.case.fault_ns.saturating_mul(FAULT_MOST),
         };
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_interrupts_takes_its_time_out_of_the_other() {
+    fn an_interruption_does_not_count_for_the_interrupted_event() {
         let events = [
             event(Class::Thread, "a", 0, 80),
             event(Class::Softirq, "RCU", 20, 20),

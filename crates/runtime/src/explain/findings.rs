@@ -1,4 +1,4 @@
-//! What was found, and its way into the record.
+//! Findings of the recorder, and their entry into the record.
 
 use crate::engine::flight::{About, Late};
 use crate::plan::Plan;
@@ -7,20 +7,20 @@ use onbeat_trace::record::{Miss, MissKind, PathRecord, SlowMessage};
 use onbeat_trace::{CauseClass, Record};
 use std::collections::{BTreeMap, HashMap};
 
-/// What it has found.
+/// Findings of the recorder.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(super) verdicts: HashMap<Key, Verdict>,
     pub(super) slowest: Vec<Vec<SlowMessage>>,
-    /// What a reader has to know beside.
+    /// Notes for the record.
     pub(super) notes: Vec<String>,
     pub(super) causes: Vec<Cause>,
     pub(super) explained: Option<Explained>,
-    /// Whose steps were noted, by number in the plan.
+    /// By operator of the plan: whether its steps were recorded.
     pub(super) recorded: Vec<bool>,
 }
 
-/// A miss: its kind, its number there, when it ended, and its message.
+/// Identity of a miss: whether it is of a path, number of the path or operator, end time, sequence of the message.
 pub(super) type Key = (bool, usize, u64, u64);
 
 pub(super) fn key(late: &Late, start_ns: u64) -> Key {
@@ -28,7 +28,7 @@ pub(super) fn key(late: &Late, start_ns: u64) -> Key {
 }
 
 impl Findings {
-    /// Puts into a record what was found.
+    /// Enters the findings into a record.
     pub fn enter(mut self, record: &mut Record, plan: &Plan) {
         for miss in &mut record.misses {
             miss.verdict = self.verdict(miss, plan);
@@ -65,7 +65,7 @@ impl Findings {
     }
 }
 
-/// What each cause has cost, what cost most first.
+/// Causes by falling cost.
 pub(super) fn table(causes: &BTreeMap<(CauseClass, String), (u64, u64)>) -> Vec<Cause> {
     let cause = |((class, name), (misses, lost_ns)): (&(CauseClass, String), &(u64, u64))| Cause {
         finding: class.finding(name).map(str::to_owned),

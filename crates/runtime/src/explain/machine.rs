@@ -1,20 +1,21 @@
-//! What the machine is like that the threads run on.
+//! Facts on the machine: fair server, cost of a page fault, scheduling class of a thread.
 
 use super::case::Scheduling;
 use onbeat_os::Usage;
 use onbeat_trace::Machine;
 use std::fs;
 
-/// Whether other threads get their part by a server of the kernel, which came with 6.12.
+/// Whether other threads get their share by a server of the kernel: since Linux 6.12.
 pub(super) fn has_fair_server() -> bool {
     let release = Machine::of_this_process().kernel.as_deref().unwrap_or_default();
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 12)
 }
 
-/// What a page fault costs here, by making some: an estimate for those of others, whose pages may come from elsewhere.
+/// Measures the cost of a page fault on this thread, in nanoseconds. For other threads it is an estimate, because their
+/// pages may come from elsewhere.
 pub(super) fn fault_cost_ns() -> u64 {
-    // So much that it is never memory which somebody had before: then no page of it would be missing. Only some is touched.
+    // 64 MiB, so that the allocator takes fresh memory: reused memory has no missing pages. 4 MiB of it are touched.
     const BYTES: usize = 64 << 20;
     const TOUCHED: usize = 4 << 20;
     const PAGE: usize = 4096;
@@ -29,15 +30,15 @@ pub(super) fn fault_cost_ns() -> u64 {
         let faults = Usage::of_thread().map_or(0, |after| after.since(&before).minor_faults);
         costs_ns.extend((end_ns - begin_ns).checked_div(faults));
     }
-    // Others may have had the core meanwhile: that is in the worse half.
+    // Median: other threads may have had the core in some measurements.
     costs_ns.sort_unstable();
     costs_ns.get(costs_ns.len() / 2).copied().unwrap_or(0)
 }
 
-/// What the kernel gives a thread of this process.
+/// Scheduling class of a thread of this process.
 pub(super) fn scheduling(tid: i32) -> Scheduling {
     let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap_or_default();
-    // Behind the name, which may hold anything, comes the third field; the policy is the 41st.
+    // The name may contain anything. After it comes the third field; the policy is the 41st.
     let policy =
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(38)?.parse::<u32>().ok());
     match policy {

@@ -1,4 +1,4 @@
-//! The thread that keeps the last seconds of a run, from outside.
+//! Recorder: the thread that keeps the last seconds of a run. This file has its handle, `work` its loop.
 
 use super::findings::Findings;
 use super::work::Work;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 
-/// The thread's name.
+/// Name of the thread.
 const NAME: &str = "onbeat-explain";
 
-/// Spans that fit into the rings of all parts together between two visits, and of each at least.
+/// Room in the rings for the spans between two visits: of all parts together, and bounds for each part.
 const SPANS: usize = 1 << 16;
 const SPANS_LEAST: usize = 1 << 10;
 const SPANS_MOST: usize = 1 << 14;
 
-/// The thread, from outside.
+/// Handle of the recorder's thread.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// Dropped to end it.
@@ -30,16 +30,16 @@ pub(crate) struct Recorder {
     thread: JoinHandle<((Findings, Vec<Histogram>), ThreadRecord)>,
 }
 
-/// What it leaves.
+/// Results of the recorder.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecorderReport {
     pub findings: Findings,
-    /// What the steps took that the workers have noted and not counted, by number in the plan.
+    /// By operator of the plan: durations of the steps that the recorder counted instead of the worker.
     pub steps: Vec<Histogram>,
     pub thread: ThreadRecord,
 }
 
-/// Rings for all parts, made by these owners, and who empties them.
+/// Makes a ring pair for each of these owners. Returns them with the owner that empties them.
 pub(crate) fn rings<'o>(parts: impl ExactSizeIterator<Item = &'o Owner>) -> (Vec<Rings>, Owner) {
     let recorder = Owner::new();
     let spans = (SPANS / parts.len().max(1)).clamp(SPANS_LEAST, SPANS_MOST);
@@ -47,7 +47,7 @@ pub(crate) fn rings<'o>(parts: impl ExactSizeIterator<Item = &'o Owner>) -> (Vec
 }
 
 impl Recorder {
-    /// Starts it. The workers have begun: their threads are known.
+    /// Starts the thread. The workers' threads exist already.
     pub fn start(
         plan: &Arc<Plan>,
         control: &Arc<Control>,
@@ -58,19 +58,19 @@ impl Recorder {
         let (end, ended) = mpsc::channel();
         let (plan, control) = (Arc::clone(plan), Arc::clone(control));
         let house_keeping = plan.options.house_keeping.clone();
-        let helper = Helper { name: NAME, purpose: "finds out why something was late", house_keeping };
+        let helper = Helper { name: NAME, purpose: "explains why messages were late", house_keeping };
         let thread = helper.start_with(move || {
-            // Where it may not, it is in the way now and then, and names itself.
+            // Without this right, the recorder sometimes delays workers, and its verdicts name it.
             let _ = onbeat_os::policy::stand_back();
-            Work::new(&plan, &control, rings, owner, evidence).until(&ended)
+            Work::new(&plan, &control, rings, owner, evidence).run(&ended)
         })?;
         Ok(Recorder { end, thread })
     }
 
-    /// Ends the thread, when the workers have ended. `None` where it has panicked.
-    pub fn end(self) -> Option<Recorded> {
+    /// Ends the thread, after the workers have ended. `None` if it has panicked.
+    pub fn end(self) -> Option<RecorderReport> {
         drop(self.end);
         let ((findings, steps), thread) = self.thread.join().ok()?;
-        Some(Recorded { findings, steps, thread })
+        Some(RecorderReport { findings, steps, thread })
     }
 }

@@ -5,10 +5,11 @@ use onbeat_trace::CauseClass;
 use onbeat_trace::cause::Part;
 use std::cmp::Reverse;
 
-/// Parts that a sentence names; the others are counted.
+/// Largest number of parts that a sentence names. The others are summed up.
 const NAMED: usize = 3;
 
-/// "message 8121 of iq → audio was 412 µs late: demod was kept off core 1 for 391 µs by kworker/1:2 (o:0), ...; 7 µs unexplained".
+/// Writes a verdict as a sentence, such as "message 8121 of iq → audio was 412 µs late: demod was kept off core 1 for
+/// 391 µs by kworker/1:2 (o:0), ...; 7 µs unexplained".
 ///
 /// `what` is the operator or the path with the limit.
 #[must_use]
@@ -41,7 +42,7 @@ pub fn sentence(what: &str, sequence: u64, late_ns: u64, parts: &[Part]) -> Stri
     text
 }
 
-/// What has one class and one name is told once, wherever it was.
+/// Sums up the parts of one class and one name.
 fn together(parts: &[Part]) -> Vec<Part> {
     let mut all: Vec<Part> = Vec::new();
     for part in parts {

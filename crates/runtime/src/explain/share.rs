@@ -1,12 +1,13 @@
-//! From what took time to what the lateness is put down to.
+//! From times to shares of the lateness.
 
 use super::case::Case;
 use super::split::{Took, What};
 use onbeat_trace::CauseClass;
 use onbeat_trace::cause::Part;
 
-/// Parts whose `late_ns` sum to the lateness: each has as much of it as it has of all that was beyond the usual. Where that is
-/// less than the lateness, the rest was computing as usual: the limit is below what the operators need.
+/// Returns parts whose `late_ns` sum to the lateness. Each part's share of it is that of its time beyond the usual. If
+/// the total of these times is less than the lateness, the rest was usual computing: the limit is below the need of the
+/// operators.
 pub(super) fn share(case: &Case<'_>, took: Took) -> Vec<Part> {
     let late_ns = case.end_ns.saturating_sub(case.due_ns).saturating_sub(case.limit_ns);
     let mut parts: Vec<(What, u64)> = took.excess.into_iter().collect();
@@ -56,12 +57,12 @@ pub(super) fn share(case: &Case<'_>, took: Took) -> Vec<Part> {
             late_ns,
         })
         .collect();
-    // What is unexplained comes last, whatever it weighs.
+    // The unexplained part comes last, independent of its weight.
     parts.sort_by_key(|part| (part.class == CauseClass::Unexplained, std::cmp::Reverse(part.took_ns)));
     parts
 }
 
-/// `total` in proportion to `weights`, to the unit: those with the largest remainders get one more.
+/// Divides `total` in proportion to `weights`, exactly: the weights with the largest remainders get one more.
 fn divide(total: u64, weights: &[u64]) -> Vec<u64> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     if sum == 0 {

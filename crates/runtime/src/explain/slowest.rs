@@ -1,4 +1,4 @@
-//! The messages of each path that took longest, with their steps.
+//! Slowest messages of each path, with their steps.
 
 use crate::engine::flight::{Late, SLOWEST};
 use crate::plan::Plan;
@@ -6,7 +6,7 @@ use onbeat_trace::Span;
 use onbeat_trace::record::{SlowMessage, SlowStep};
 use std::cmp::Reverse;
 
-/// By path of the plan, the slowest first. The time of each is still on the clock itself.
+/// By path of the plan, the slowest first. Times are on the run's clock, until [`Slowest::since`].
 #[derive(Debug, Default)]
 pub(super) struct Slowest(Vec<Vec<SlowMessage>>);
 
@@ -15,7 +15,7 @@ impl Slowest {
         Slowest(plan.paths.iter().map(|_| Vec::with_capacity(SLOWEST + 1)).collect())
     }
 
-    /// One that may be among them, and the steps that it went through.
+    /// Adds a message with its steps, if it is among the slowest.
     pub fn add(&mut self, late: &Late, way: &[Span], plan: &Plan) {
         let step = |span: &Span| SlowStep {
             operator: plan.operators[span.operator as usize].name.clone(),
@@ -33,7 +33,7 @@ impl Slowest {
         all.truncate(SLOWEST);
     }
 
-    /// Their times since the start of the run.
+    /// Returns the messages, with times since the start of the run.
     pub fn since(mut self, start_ns: u64) -> Vec<Vec<SlowMessage>> {
         for message in self.0.iter_mut().flatten() {
             message.time_ns = message.time_ns.saturating_sub(start_ns);

@@ -1,8 +1,9 @@
-//! From a window of time to what took it.
+//! From a window of time to its causes.
 //!
-//! The way of a message cuts the window into *waits* (for a turn) and *runs* (of a step). In each, the worker's thread had a
-//! core or had none; where it had one, an interrupt may have had it in its place; where it had none, it slept or somebody else
-//! was first. What is left of a run is the operator's own, what is left of a wait belongs to the other steps of the worker.
+//! The route of a message cuts the window into *waits* (for a turn) and *runs* (of a step). In each, the worker's thread
+//! had a core or had none. If it had one, an interrupt may have taken the core's time. If it had none, it slept, or
+//! another thread was first. The rest of a run is the operator's own. The rest of a wait belongs to the worker's other
+//! steps.
 
 mod away;
 mod busy;
@@ -17,10 +18,10 @@ use slices::{Slice, slices};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// As far back a wait for other steps is followed, in steps.
+/// Largest number of steps over which a wait for other steps is followed back.
 const BACK: u32 = 8;
 
-/// What took time, before it is shared out.
+/// Cause of a time, as the key by which times are summed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct What {
     pub class: CauseClass,
@@ -30,10 +31,12 @@ pub(super) struct What {
     pub detail: Option<String>,
 }
 
-/// What took how long. `usual` is computing that is as it should be, by operator.
+/// Times of a window, in nanoseconds.
 #[derive(Debug, Default)]
 pub(super) struct Took {
+    /// By cause: time beyond the usual.
     pub excess: BTreeMap<What, u64>,
+    /// By operator: usual computing.
     pub usual: BTreeMap<u32, u64>,
 }
 
@@ -58,12 +61,12 @@ pub(super) fn split(case: &Case<'_>) -> Took {
         *took.usual.entry(operator).or_default() += spared;
     }
     if !case.counted.is_empty() {
-        counts::put_down(case, &mut took);
+        counts::apply(case, &mut took);
     }
     took
 }
 
-/// Puts down what an operator computed beyond what it may; the rest comes back.
+/// Adds the causes of an operator's computing beyond its allowance. Returns the rest.
 fn spare(case: &Case<'_>, operator: u32, ns: u64, steps: u64, cores: &Cores<'_>, took: &mut Took) -> u64 {
     let facts = &case.operators[operator as usize];
     let Some(allowed_ns) = facts.budget_ns.or(facts.usual_ns).map(|ns| ns.saturating_mul(steps)) else {
@@ -79,7 +82,8 @@ fn spare(case: &Case<'_>, operator: u32, ns: u64, steps: u64, cores: &Cores<'_>,
     ns - over_ns
 }
 
-/// What made an operator compute for `over_ns` more than what it may: page faults, so many and at most so long, and else itself.
+/// Causes by which an operator computed for `over_ns` beyond its allowance: its page faults, up to the bound of their
+/// cost, and for the rest the operator itself.
 fn beyond(
     case: &Case<'_>,
     operator: u32,
@@ -102,21 +106,21 @@ fn beyond(
     });
     let of = if facts.budget_ns.is_some() { "its budget of" } else { "its usual" };
     let detail = format!("over {of} {}", crate::base::wording::time(allowed_ns));
-    let by_itself = (what(CauseClass::OwnCompute, detail), over_ns - faults_ns);
-    by_faults.into_iter().chain([by_itself]).collect()
+    let by_operator = (what(CauseClass::OwnCompute, detail), over_ns - faults_ns);
+    by_faults.into_iter().chain([by_operator]).collect()
 }
 
-/// One slice under the knife.
+/// Splits one slice of a case.
 struct Piece<'p, 'c> {
     case: &'p Case<'c>,
     cores: &'p Cores<'c>,
     slice: &'p Slice,
-    /// How often a wait is followed further.
+    /// Number of steps over which a wait is still followed back.
     back: u32,
 }
 
 impl Piece<'_, '_> {
-    /// `own` has what operators of the way computed, and in how many steps.
+    /// Adds the times of the slice. `own` has, by operator of the route, its computing time and number of steps.
     fn split(&self, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {
         let Slice { at, worker, operator, run, .. } = self.slice;
         if *run && (*operator as usize) < self.case.operators.len() {
@@ -140,7 +144,7 @@ impl Piece<'_, '_> {
         self.with_core(thread, now_ns..at.end, took, own);
     }
 
-    /// Where it was not seen when a thread went to sleep, it is taken to have done what it usually does before.
+    /// Time at which a thread lost its core. If it is unknown, the thread is assumed to have run for its usual time before.
     fn begin_of(&self, off: &OffCpu) -> u64 {
         if off.is_begin_known {
             return off.out_ns;
@@ -157,7 +161,7 @@ impl Piece<'_, '_> {
         off.out_ns.max(busy_ns.min(off.runnable_ns))
     }
 
-    /// Where it was not seen when a thread got a core again, it had one when its next step began.
+    /// Time at which a thread got a core again. If it is unknown, that is when its next step began, at the latest.
     fn end_of(&self, off: &OffCpu) -> u64 {
         if off.is_end_known {
             return off.in_ns;
@@ -176,7 +180,7 @@ impl Piece<'_, '_> {
         self.case.operators.get(self.slice.operator as usize).map_or("", |operator| &operator.name)
     }
 
-    /// The thread had a core, but for what interrupted it.
+    /// Adds a time in which the thread had a core, with its interruptions.
     fn with_core(
         &self,
         thread: &ThreadFacts,
@@ -197,13 +201,13 @@ impl Piece<'_, '_> {
             }
             let what = match event.class {
                 Class::Thread if event.pid == 0 && !self.slice.run => {
-                    // It slept, and nothing tells when it could have gone on.
+                    // The thread slept. The time of its wake-up is unknown.
                     self.own(now_ns..from_ns, took, own);
                     self.asleep(None, from_ns..to_ns, took);
                     now_ns = to_ns;
                     continue;
                 }
-                // Who sleeps is woken, and that would have been told. One whose run time is used up is not.
+                // A sleeping thread would have a wake-up event. A thread whose run time is used up has none.
                 Class::Thread if event.pid == 0 && thread.scheduling == Scheduling::Deadline => {
                     self.what(CauseClass::DeadlineBudget, "", core)
                 }

@@ -1,4 +1,4 @@
-//! Workers on cores that are not theirs: the kernel moves a thread whose only core is taken away.
+//! Strays: workers found on foreign cores. The kernel moves a thread whose only core goes offline.
 
 use super::case::ThreadFacts;
 use crate::plan::Plan;
@@ -6,19 +6,20 @@ use onbeat_trace::Evidence;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What was seen of them.
+/// Strays found so far.
 #[derive(Debug, Default)]
 pub(super) struct Strays {
+    /// Workers that have a note.
     seen: BTreeSet<usize>,
-    /// Up to when that was looked for.
+    /// End of the time examined so far.
     known_ns: u64,
-    /// One for each of them.
+    /// One note for each stray.
     pub notes: Vec<String>,
 }
 
 impl Strays {
-    /// Looks at what came since the last look. A run begins with its threads where they are bound to.
-    pub fn look(
+    /// Examines the evidence since the previous call. At the start of a run each thread is on its own core.
+    pub fn examine(
         &mut self,
         evidence: &mut dyn Evidence,
         threads: &[ThreadFacts],
@@ -37,7 +38,7 @@ impl Strays {
             if is_back && self.seen.insert(worker) {
                 let (name, cpu) = (&plan.workers[worker].name, off.cpu);
                 self.notes.push(format!(
-                    "{name} ran on core {cpu}, though it is bound to core {core}: that core was taken offline, or somebody moved it"
+                    "{name} ran on core {cpu} although it is bound to core {core}: core {core} was taken offline, or another program moved the thread"
                 ));
             }
         }

@@ -1,11 +1,11 @@
-//! What the recorder's thread does: it keeps the last seconds of a run, and looks into each miss when it is over.
+//! Loop of the recorder's thread: it keeps the last seconds of a run, and explains each miss after its end.
 
 use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
 use super::findings::{Findings, key, table};
 use super::machine::{fault_cost_ns, has_fair_server, scheduling};
 use super::slowest::Slowest;
 use super::strays::Strays;
-use super::{explain, sentence, way};
+use super::{explain, route, sentence};
 use crate::engine::control::Control;
 use crate::engine::control::lateness::LateMessage;
 use crate::engine::flight::Rings;
@@ -20,50 +20,50 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// From one visit to the rings to the next.
+/// Interval between visits to the rings.
 const VISIT: Duration = Duration::from_millis(20);
 
-/// From one look for threads that have begun to the next.
-const BEGIN: Duration = Duration::from_micros(200);
+/// Interval between checks of whether all worker threads have started.
+const START_POLL: Duration = Duration::from_micros(200);
 
-/// Spans are kept so long, and so many of all parts together, and of each at least.
+/// Age up to which spans are kept, the number kept of all parts together, and the least number of each part.
 const KEPT_NS: u64 = 10_000_000_000;
 const KEPT: usize = 1 << 16;
 const KEPT_LEAST: usize = 1 << 12;
 
-/// A miss is looked into so long after its end: what the kernel tells of it is there by then.
+/// Time from the end of a miss to its explanation: by then the kernel's events of it have arrived.
 const SETTLED_NS: u64 = 5_000_000;
 
-/// Before a message was due, this much more is looked at: what pushed it out of its time may have begun there.
+/// Time before a message's due time that is examined too: a cause of the delay may have begun there.
 const BEFORE_NS: u64 = 200_000_000;
 
-/// How far back the last switch of a thread may lie that tells its core.
+/// Largest age of a thread's last switch from which its core is known.
 const SWITCH_NS: u64 = 2_000_000_000;
 
-/// By then what the kernel began to do is over, and known: an event is told of when it ends.
+/// Time after which a kernel event that has begun is over and known: events are reported at their end.
 const OVER_NS: u64 = 200_000_000;
 
-/// Misses that are looked into at each visit; more are only counted.
+/// Largest number of misses explained at one visit. More are only counted.
 const AT_ONCE: usize = 50;
 
-/// Verdicts that are kept one by one.
+/// Largest number of verdicts kept for the record.
 const VERDICTS: usize = 4096;
 
-/// The thread, from inside.
+/// State of the recorder's thread.
 pub(super) struct Work<'w> {
     plan: &'w Plan,
     control: &'w Control,
     owner: Owner,
     rings: Vec<Rings>,
     evidence: Box<dyn Evidence>,
-    /// By part.
+    /// By part: the spans kept.
     spans: Vec<VecDeque<Span>>,
     waiting: VecDeque<Late>,
-    /// Those of the last visit, where somebody wants all.
+    /// Spans of the last visit, if a listener follows all steps.
     fresh: Vec<Span>,
-    /// By operator.
+    /// By operator: durations of its steps.
     steps: Vec<Histogram>,
-    /// How many spans of each part.
+    /// Number of spans kept of each part.
     kept: usize,
     threads: Vec<ThreadFacts>,
     edges: Vec<EdgeFacts>,
@@ -72,7 +72,7 @@ pub(super) struct Work<'w> {
     start_ns: Option<u64>,
     slowest: Slowest,
     strays: Strays,
-    /// Up to when somebody was told of what the kernel did.
+    /// End of the time whose kernel events the listener has.
     followed_ns: u64,
     causes: BTreeMap<(CauseClass, String), (u64, u64)>,
     verdicts: Vec<(Late, Verdict)>,
@@ -95,7 +95,7 @@ impl<'w> Work<'w> {
             to: wire.to as u32,
         };
         Work {
-            // Room for all that comes between two visits: nothing is asked for while it runs, as long as nothing is late.
+            // Room for the spans between two visits: no allocation during the run unless a message is late.
             spans: rings.iter().map(|rings| VecDeque::with_capacity(kept + rings.spans.capacity())).collect(),
             kept,
             edges: plan.edges.iter().zip(&plan.wires).map(edge).collect(),
@@ -122,49 +122,49 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Until that is dropped. Beside what was found: what the steps took that the workers have noted and not counted, by number in the
-    /// plan.
-    pub fn until(mut self, ended: &Receiver<()>) -> (Findings, Vec<Histogram>) {
-        self.meet_threads(ended);
+    /// Runs until the sender of `ended` is dropped. Returns the findings and, by operator of the plan, the durations of
+    /// the steps that were counted here instead of by the worker.
+    pub fn run(mut self, ended: &Receiver<()>) -> (Findings, Vec<Histogram>) {
+        self.find_threads(ended);
         loop {
             let is_over = ended.recv_timeout(VISIT) != Err(RecvTimeoutError::Timeout);
             self.drain();
             let now_ns = onbeat_os::clock::monotonic_ns();
             let settled = |late: &Late| is_over || late.end_ns + SETTLED_NS <= now_ns;
             let ready = self.waiting.iter().take_while(|late| settled(late)).count();
-            let mut looked = 0;
+            let mut explained = 0;
             for late in self.waiting.drain(..ready).collect::<Vec<_>>() {
                 let About::Miss(kind) = late.about else {
-                    self.note_slow(&late);
+                    self.add_slow(&late);
                     continue;
                 };
-                if looked < AT_ONCE || is_over && looked < VERDICTS {
-                    self.look_into(late, kind);
+                if explained < AT_ONCE || is_over && explained < VERDICTS {
+                    self.explain_miss(late, kind);
                 } else {
                     self.left_out += 1;
                 }
-                looked += 1;
+                explained += 1;
             }
             let start_ns = self.start_ns.unwrap_or(u64::MAX);
-            self.strays.look(&mut *self.evidence, &self.threads, self.plan, start_ns..now_ns);
-            if looked > 0 {
+            self.strays.examine(&mut *self.evidence, &self.threads, self.plan, start_ns..now_ns);
+            if explained > 0 {
                 self.control.misses.set_causes(table(&self.causes));
             }
             if self.control.misses.has_flight_listener() {
-                self.tell_of_flight(if is_over { now_ns } else { now_ns.saturating_sub(OVER_NS) });
+                self.report_flight(if is_over { now_ns } else { now_ns.saturating_sub(OVER_NS) });
             }
             if is_over {
                 return self.findings();
             }
-            self.forget(now_ns);
+            self.drop_old(now_ns);
         }
     }
 
-    /// Threads are known when they have begun, which is before the first step.
-    fn meet_threads(&mut self, ended: &Receiver<()>) {
+    /// Waits until all worker threads have started, which is before the first step, and takes down their facts.
+    fn find_threads(&mut self, ended: &Receiver<()>) {
         let has_begun = |thread: &AtomicU32| thread.load(Ordering::Relaxed) != 0;
         while !self.control.threads.iter().all(has_begun)
-            && ended.recv_timeout(BEGIN) == Err(RecvTimeoutError::Timeout)
+            && ended.recv_timeout(START_POLL) == Err(RecvTimeoutError::Timeout)
         {}
         let tid = |worker: usize| self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
         let facts = |(worker, thread): (usize, &crate::WorkerPlan)| ThreadFacts {
@@ -176,7 +176,7 @@ impl<'w> Work<'w> {
         let own = onbeat_os::thread::current_id();
         let tids: Vec<i32> = self.threads.iter().map(|thread| thread.tid).chain([own]).collect();
         self.evidence.follow(&tids);
-        // Followed itself: a fault costs more where it is told of.
+        // This thread is followed too, because tracing makes a fault more expensive.
         self.fault_ns = fault_cost_ns();
     }
 
@@ -202,15 +202,15 @@ impl<'w> Work<'w> {
         self.evidence.drain();
     }
 
-    fn forget(&mut self, now_ns: u64) {
+    fn drop_old(&mut self, now_ns: u64) {
         for spans in &mut self.spans {
             let old = spans.iter().take_while(|span| span.end_ns + KEPT_NS < now_ns).count();
             spans.drain(..old.max(spans.len().saturating_sub(self.kept)));
         }
     }
 
-    /// Tells whoever wants it all of the steps since the last visit, and of what the kernel began to do up to then.
-    fn tell_of_flight(&mut self, until_ns: u64) {
+    /// Gives the listener all steps since the last visit, and the kernel events that began before `until_ns`.
+    fn report_flight(&mut self, until_ns: u64) {
         let window = self.followed_ns..until_ns.max(self.followed_ns);
         let mut events = Vec::new();
         for core in self.cores(&[]) {
@@ -222,11 +222,11 @@ impl<'w> Work<'w> {
         self.followed_ns = window.end;
     }
 
-    /// Steps around a message, and those that it went through.
+    /// Steps around a message, and the steps of its route.
     fn steps_of(&self, late: &Late) -> (Vec<Span>, Vec<Span>) {
         let from_ns = late.due_ns.saturating_sub(BEFORE_NS);
         let near = |span: &&Span| span.end_ns >= from_ns && span.start_ns <= late.end_ns;
-        // The youngest first: what is old is not looked at.
+        // The youngest first: what is old is not explained at.
         let of_part = |spans: &'_ VecDeque<Span>| {
             let mut near: Vec<Span> =
                 spans.iter().rev().take_while(|span| span.end_ns >= from_ns).filter(near).copied().collect();
@@ -234,16 +234,16 @@ impl<'w> Work<'w> {
             near
         };
         let spans: Vec<Span> = self.spans.iter().flat_map(of_part).collect();
-        let way = way::way(late, &spans, self.plan);
+        let way = route::route(late, &spans, self.plan);
         (spans, way)
     }
 
-    fn note_slow(&mut self, late: &Late) {
+    fn add_slow(&mut self, late: &Late) {
         let (_, way) = self.steps_of(late);
         self.slowest.add(late, &way, self.plan);
     }
 
-    /// The cores of the workers, and those on which they were; all where that is not known.
+    /// Cores of the workers: bound or visited. All cores if none is known.
     fn cores(&self, off_cpu: &[OffCpu]) -> Vec<u32> {
         let mut cores: Vec<u32> = off_cpu.iter().flat_map(|off| [off.from_cpu, off.cpu]).collect();
         cores.extend(self.threads.iter().filter_map(|thread| thread.core));
@@ -256,7 +256,7 @@ impl<'w> Work<'w> {
         cores
     }
 
-    fn look_into(&mut self, late: Late, kind: MissKind) {
+    fn explain_miss(&mut self, late: Late, kind: MissKind) {
         let (spans, way) = self.steps_of(&late);
         let window = late.due_ns.saturating_sub(BEFORE_NS)..late.end_ns + 1;
         let off_cpu = self.evidence.off_cpu(late.due_ns.saturating_sub(SWITCH_NS)..late.end_ns + 1);
@@ -286,7 +286,7 @@ impl<'w> Work<'w> {
         self.conclude(late, kind, parts);
     }
 
-    /// Whether what was not seen did not happen.
+    /// Whether the evidence is complete: an event that was not seen did not happen.
     fn is_complete(&self) -> bool {
         self.unread() == 0
             && matches!(self.evidence.source(), "ftrace" | "perf")
@@ -294,19 +294,19 @@ impl<'w> Work<'w> {
             && self.evidence.lack().is_none()
     }
 
-    /// Steps that the workers could not note because their rings were full.
+    /// Number of steps that the workers could not record because their rings were full.
     fn unread(&self) -> u64 {
-        // Relaxed: counts that order nothing.
+        // Relaxed: the counters order no other data.
         self.rings.iter().map(|rings| rings.unread.load(Ordering::Relaxed)).sum()
     }
 
-    /// Operators as they are known by now.
+    /// Facts on the operators, as known by now.
     fn operators(&self) -> Vec<OperatorFacts> {
         let facts = |(operator, steps): (&crate::OperatorPlan, &Histogram)| OperatorFacts {
             name: operator.name.clone(),
             is_source: operator.source,
             budget_ns: operator.budget_ns,
-            // One step is no habit.
+            // Fewer than 3 steps give no usual duration.
             usual_ns: Some(steps.summary()).filter(|steps| steps.count > 2).map(|steps| steps.median_ns),
         };
         self.plan.operators.iter().zip(&self.steps).map(facts).collect()

@@ -1,5 +1,5 @@
-//! From a planned graph to its parts: queues are made, ports get their ends, everything gets the numbers by
-//! which its part knows it.
+//! From a planned graph to its parts: makes the queues, gives ports their ends, and numbers operators, edges and events
+//! within each part.
 
 mod connect;
 
@@ -24,74 +24,100 @@ use onbeat_queue::Owner;
 use onbeat_trace::record::ClockKind;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 
-/// What one part begins with: an engine for some of the operators.
-pub(super) struct Part {
+/// A part before its start: some operators of the graph, for one engine.
+pub(super) struct BoundPart {
     pub owner: Owner,
     pub seat: Seat,
-    /// The pool whose threads share it.
+    /// Pool whose threads share the part.
     pub pool: Option<Arc<WorkerPool>>,
-    /// Its number in its pool.
+    /// Number of the part in its pool.
     pub place: u32,
     pub operators: Vec<Box<dyn Operator>>,
     pub conditions: Vec<Option<Box<Conditions>>>,
     pub nodes: Vec<NodeState>,
     pub edges: Vec<EdgeEnds>,
     pub events: Vec<InboxEvent>,
-    /// Messages that edges have from the start, by its number there, of edges that begin here.
+    /// Initial messages of edges that begin in this part, with the edge's number in the part.
     pub initial: Vec<(u32, Initial)>,
-    /// Where its misses are to be explained.
+    /// Rings for the recorder, if it explains the misses of this part.
     pub rings: Option<Rings>,
 }
 
-/// Where an operator is: its part, and its number there.
+/// Position of an operator or of an edge's end: the part, and the number in the part.
 pub(super) type Place = (usize, u32);
 
-/// An edge's two ends: part and number there; once where both ends share a part.
+/// Positions of an edge's two ends. They are equal if both ends are in one part.
 struct EdgePlace {
     out: Place,
     input: Place,
-    /// Items of the two inboxes that stand for it.
+    /// Items of the edge in the two inboxes: for room at the producer, for data at the consumer.
     items: Option<(u32, u32)>,
 }
 
 /// The graph, cut into its parts.
-pub(super) struct Bound {
-    pub parts: Vec<Part>,
+pub(super) struct BoundParts {
+    pub parts: Vec<BoundPart>,
     pub team: Team,
     /// By worker.
-    pub threads: Vec<ThreadSeat>,
-    /// By part: where its orders go.
+    pub seats: Vec<ThreadSeat>,
+    /// By part: sender of its orders.
     pub orders: Vec<Sender<OrderRequest>>,
 }
 
-/// How a thread waits, and its place in its pool where it shares parts with others.
+/// Parker of a thread, and its place in its pool if it shares parts with other threads.
 pub(super) type ThreadSeat = (Parker, Option<(Arc<WorkerPool>, usize)>);
 
-/// Cuts the graph into its parts.
-pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<FileWatcher>>) -> Bound {
-    let parts = plan.parts.len();
-    let owners: Vec<Owner> = (0..parts).map(|_| Owner::new()).collect();
-    let operators = number_operators(plan, parts);
-    let (edges, mut events) = number_edges(plan, &operators, parts);
-    let conditional = conditions::number(&graph, plan, &operators, &mut events, watcher);
-    let turns = number_turns(&mut graph, plan, &operators, &mut events);
-    let counts: Vec<usize> = events.iter().map(Vec::len).collect();
-    let (wakers, pools, threads) = threads(plan);
-    let manual = plan.options.clock == ClockKind::Manual;
-    let team = Team::new(&owners, &counts, wakers, plan.workers.len(), conditional.outside, manual);
-    let mut nodes: Vec<Node> = in_order(&mut graph, plan);
-    let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
-    seat_turns(plan, &mut nodes, &turns, &specs, &probes, &team);
-    let (orders, mut ordered): (Vec<_>, Vec<_>) = (0..parts).map(|_| mpsc::channel()).unzip();
-    let mut parts: Vec<Part> = owners
+impl BoundParts {
+    /// Cuts the graph into the parts of its plan.
+    pub fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<FileWatcher>>) -> Self {
+        let parts = plan.parts.len();
+        let owners: Vec<Owner> = (0..parts).map(|_| Owner::new()).collect();
+        let operators = number_operators(plan, parts);
+        let (edges, mut events) = number_edges(plan, &operators, parts);
+        let conditional = conditions::number(&graph, plan, &operators, &mut events, watcher);
+        let turns = number_turns(&mut graph, plan, &operators, &mut events);
+        let counts: Vec<usize> = events.iter().map(Vec::len).collect();
+        let (wakers, pools, seats) = seat_threads(plan);
+        let manual = plan.options.clock == ClockKind::Manual;
+        let team = Team::new(&owners, &counts, wakers, plan.workers.len(), conditional.outside, manual);
+        let mut nodes: Vec<Node> = in_order(&mut graph, plan);
+        let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
+        seat_turns(plan, &mut nodes, &turns, &specs, &probes, &team);
+        let (orders, ordered): (Vec<_>, Vec<_>) = (0..parts).map(|_| mpsc::channel()).unzip();
+        let mut parts = empty_parts(plan, &team, owners, pools, events, ordered);
+        fill_nodes(plan, &operators, &mut parts);
+        for &(number, _) in &turns {
+            let (part, here) = operators[number];
+            parts[part].nodes[here as usize].has_turns = true;
+        }
+        for (number, mut node) in nodes.into_iter().enumerate() {
+            let part = &mut parts[operators[number].0];
+            part.conditions.push(conditional.make(number, &mut node, plan, &specs, &team));
+            part.operators.push(node.operator);
+        }
+        fill_edges(&mut graph, plan, &operators, &edges, &specs, probes, &mut parts);
+        BoundParts { parts, team, seats, orders }
+    }
+}
+
+/// Makes the parts, without operators and edges.
+fn empty_parts(
+    plan: &Plan,
+    team: &Team,
+    owners: Vec<Owner>,
+    pools: Vec<Option<Arc<WorkerPool>>>,
+    events: Vec<Vec<InboxEvent>>,
+    ordered: Vec<Receiver<OrderRequest>>,
+) -> Vec<BoundPart> {
+    owners
         .into_iter()
         .zip(pools)
         .zip(events)
-        .zip(ordered.drain(..))
+        .zip(ordered)
         .enumerate()
-        .map(|(part, (((owner, pool), events), orders))| Part {
+        .map(|(part, (((owner, pool), events), orders))| BoundPart {
             owner,
             seat: Seat { team: team.clone(), inbox: Arc::clone(&team.inboxes[part]), part, orders },
             pool,
@@ -105,17 +131,19 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<FileWatche
             initial: Vec::new(),
             rings: None,
         })
-        .collect();
-    fill_nodes(plan, &operators, &mut parts);
-    for &(number, _) in &turns {
-        let (part, here) = operators[number];
-        parts[part].nodes[here as usize].has_turns = true;
-    }
-    for (number, mut node) in nodes.into_iter().enumerate() {
-        let part = &mut parts[operators[number].0];
-        part.conditions.push(conditional.make(number, &mut node, plan, &specs, &team));
-        part.operators.push(node.operator);
-    }
+        .collect()
+}
+
+/// Enters each edge into the parts of its ends, with the initial messages, and counts the edges of each operator.
+fn fill_edges(
+    graph: &mut Graph,
+    plan: &Plan,
+    operators: &[Place],
+    edges: &[EdgePlace],
+    specs: &[(EdgeSpec, EdgeSpec)],
+    probes: Vec<Arc<dyn Probe>>,
+    parts: &mut [BoundPart],
+) {
     let vital = vital_edges(plan);
     for (number, (place, probe)) in edges.iter().zip(probes).enumerate() {
         let (wire, edge) = (&plan.wires[number], &plan.edges[number]);
@@ -145,18 +173,17 @@ pub(super) fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<FileWatche
             part.nodes[to as usize].inputs.push(input.number);
         }
     }
-    for part in &mut parts {
+    for part in parts {
         for node in &mut part.nodes {
             node.open_inputs =
                 node.inputs.iter().filter(|&&edge| part.edges[edge as usize].vital).count() as u32;
             node.open_outputs = node.outputs.len() as u32;
         }
     }
-    Bound { parts, team, threads, orders }
 }
 
-/// By part: how it is woken, and its pool where several workers share it. By worker: its seat.
-fn threads(plan: &Plan) -> (Vec<PartWaker>, Vec<Option<Arc<WorkerPool>>>, Vec<ThreadSeat>) {
+/// Returns by part its waker, and its pool if several workers share it; by worker its seat.
+fn seat_threads(plan: &Plan) -> (Vec<PartWaker>, Vec<Option<Arc<WorkerPool>>>, Vec<ThreadSeat>) {
     let mut pools = Vec::new();
     let mut threads: Vec<_> = plan.workers.iter().map(|_| None).collect();
     for (number, pool) in plan.pools.iter().enumerate() {
@@ -187,7 +214,7 @@ fn threads(plan: &Plan) -> (Vec<PartWaker>, Vec<Option<Arc<WorkerPool>>>, Vec<Th
     (wakers, shared, threads.into_iter().flatten().collect())
 }
 
-/// The graph's operators, in the order of the plan.
+/// Takes the operators out of the graph, in the order of the plan.
 fn in_order(graph: &mut Graph, plan: &Plan) -> Vec<Node> {
     let mut places: Vec<Option<Node>> = graph.operators.drain(..).map(Some).collect();
     let mut nodes = Vec::with_capacity(places.len());
@@ -245,7 +272,7 @@ fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlac
     (places, events)
 }
 
-/// Those that have turns with others of the same name, by number, each with an item of its part's inbox.
+/// Migrating ends, by operator number, each with an item in the inbox of its part.
 fn number_turns(
     graph: &mut Graph,
     plan: &Plan,
@@ -263,7 +290,7 @@ fn number_turns(
     turns
 }
 
-/// Tells them how they tell each other.
+/// Gives each migrating end the notifiers of the others with its name, its edge, and its output.
 fn seat_turns(
     plan: &Plan,
     nodes: &mut [Node],
@@ -279,9 +306,10 @@ fn seat_turns(
             .iter()
             .filter(|(other, _)| plan.operators[*other].name == plan.operators[number].name)
             .collect();
-        // Its place among them is that of its worker.
+        // They are ordered by worker.
         all.sort_by_key(|(other, _)| part(*other));
-        let bells = all.iter().map(|(other, item)| team.bell(part(number), part(*other), *item)).collect();
+        let notifiers =
+            all.iter().map(|(other, item)| team.bell(part(number), part(*other), *item)).collect();
         let edge = plan.wires.iter().position(|wire| wire.to == number);
         let edge = edge.map(|edge| (specs[edge].1.number, Arc::clone(&probes[edge])));
         let way = plan.wires.iter().position(|wire| wire.from == number);
@@ -290,10 +318,10 @@ fn seat_turns(
             Way { probe: Arc::clone(&probes[edge]), waits_at, quantum, has_limits }
         });
         if let Some(end) = End::of(&mut *nodes[number].operator) {
-            end.seat(bells, edge, way);
+            end.seat(notifiers, edge, way);
         }
     }
-    // A sink's turn is followed by one of the source at the other end of the stretch.
+    // After a turn of a stretch's last end comes one of its first end.
     for &(sink, _) in turns {
         let mut source = sink;
         while let Some(wire) = plan.wires.iter().find(|wire| wire.to == source) {
@@ -307,7 +335,7 @@ fn seat_turns(
     }
 }
 
-fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {
+fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [BoundPart]) {
     let source_numbers = plan.source_numbers();
     let mut names = HashSet::new();
     let mut ordered = vec![false; plan.operators.len()];
@@ -328,8 +356,8 @@ fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [Part]) {
     }
 }
 
-/// By edge: whether its end is one of those that together end its consumer. Required ones do; those that close a cycle
-/// only where there are no others, and optional ones only where none is required.
+/// By edge: whether the consumer ends once this edge and the other vital ones have ended. Required edges are vital.
+/// Those that close a cycle are vital only if there is no other required edge, optional ones only if none is required.
 fn vital_edges(plan: &Plan) -> Vec<bool> {
     let rank = |required: bool, feedback: bool| match (required, feedback) {
         (true, false) => 2,

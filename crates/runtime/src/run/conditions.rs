@@ -1,4 +1,4 @@
-//! From the conditions that a graph states to those that workers ask.
+//! From the conditions that a graph states to those that workers check.
 
 use super::bind::Place;
 use crate::engine::team::{InboxEvent, Team};
@@ -10,24 +10,24 @@ use crate::operator::when::{FileWatcher, Waker, compile};
 use crate::plan::{Plan, when};
 use std::sync::Arc;
 
-/// Which operators have conditions.
-pub(super) struct Numbered {
-    /// By operator number: the item of its part's inbox that has them asked again.
+/// Operators that have conditions, with their inbox items.
+pub(super) struct ConditionItems {
+    /// By operator number: item in the inbox of its part that has the conditions checked again.
     items: Vec<Option<u32>>,
-    /// Operators that wait for somebody outside of the graph.
+    /// Number of operators that wait for something outside the graph.
     pub outside: u32,
-    /// Where one of them waits for files.
+    /// FileWatcher of files, if an operator waits for one.
     pub watcher: Option<Arc<FileWatcher>>,
 }
 
-/// Gives each of them an item in its part's inbox.
+/// Gives each operator that has conditions an item in the inbox of its part.
 pub(super) fn number(
     graph: &Graph,
     plan: &Plan,
     operators: &[Place],
     events: &mut [Vec<InboxEvent>],
     watcher: Option<Arc<FileWatcher>>,
-) -> Numbered {
+) -> ConditionItems {
     let mut outside = 0;
     let item = |(number, &place): (usize, &usize)| {
         let when = &graph.operators[place].when;
@@ -39,11 +39,11 @@ pub(super) fn number(
         })
     };
     let items = plan.order.iter().enumerate().map(item).collect();
-    Numbered { items, outside, watcher }
+    ConditionItems { items, outside, watcher }
 }
 
-impl Numbered {
-    /// The conditions of one operator, ready to be asked.
+impl ConditionItems {
+    /// Makes the conditions of one operator; `None` if it has none.
     pub fn make(
         &self,
         number: usize,
@@ -88,13 +88,13 @@ impl Numbered {
     }
 }
 
-/// The places, among the stores of its part, of those that fill the operator's outputs.
+/// Indices, among the stores of the part, of those that the operator's outputs take chunks from.
 fn stores(number: usize, plan: &Plan, part: usize) -> Vec<usize> {
     let mut quanta: Vec<(usize, u32)> = Vec::new();
     for (wire, edge) in plan.wires.iter().zip(&plan.edges).filter(|(wire, _)| wire.from == number) {
         let Some(bytes) = edge.quantum_bytes else { continue };
         match quanta.iter_mut().find(|(out, _)| *out == wire.out) {
-            // Chunks are made for a port: the smallest quantum of its edges.
+            // A port takes chunks of the smallest quantum of its edges.
             Some((_, least)) => *least = bytes.min(*least),
             None => quanta.push((wire.out, bytes)),
         }

@@ -1,6 +1,6 @@
-//! Watching and steering a run from outside: from another thread, from a signal handler's thread, from a socket.
+//! Watching and steering a run from outside: from another thread, a signal handler's thread, or a socket.
 
-use super::asking::{Asking, PATIENCE, Whom};
+use super::pending_order::{OrderTarget, PATIENCE, PendingOrder};
 use super::status::{self, RunStatus};
 use crate::base::wording::near;
 use crate::engine::control::Control;
@@ -17,49 +17,49 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a picture is waited for: an old one is better than none.
-const GLANCE: Duration = Duration::from_millis(100);
+/// Longest time to wait for a fresh snapshot. After it, an old one is shown.
+const SNAPSHOT_WAIT: Duration = Duration::from_millis(100);
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// Time since the start, on the run's clock.
+    /// Time since the start, on the run's clock, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Source time of the latest message that was looked at.
+    /// Source time of the latest message that a worker reported, in nanoseconds.
     pub position_ns: u64,
-    /// Source time at the end, where a source knows it.
+    /// Source time at the end, in nanoseconds, if a source knows it.
     pub length_ns: Option<u64>,
 }
 
-/// Why an order to a run was not carried out.
+/// Error of an order to a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
     /// No operator has this name.
     #[error("there is no operator `{name}`{hint}")]
     UnknownOperator {
-        /// What was asked for.
+        /// Name in the order.
         name: String,
-        /// ": did you mean …?", or nothing.
+        /// ": did you mean …?", or empty.
         hint: String,
     },
-    /// It cannot be done.
+    /// The operator refused the order.
     #[error(transparent)]
     Refused(#[from] Error),
-    /// There is nothing left to steer.
+    /// The run has ended.
     #[error("the run has ended")]
     Over,
-    /// The order stands, and will be carried out when the step returns that its worker is in.
+    /// No answer came within 5 s. The order stands: it is carried out when the present step of its worker returns.
     #[error("{what} has not answered within {} s: its worker is in a step that takes longer; the order stands", PATIENCE.as_secs())]
     Late {
-        /// Who has not.
+        /// Operator or part that has not answered.
         what: String,
     },
 }
 
-/// Watches and steers a run, from any thread. It stays good after the end.
+/// Handle to watch and steer a run, from any thread. It remains valid after the end.
 ///
-/// Orders are carried out by the workers, between two steps; a call comes back when that is done, or after 5 s.
+/// Workers carry out orders between two steps. A call returns when the order is carried out, or after 5 s.
 ///
 /// ```
 /// # use onbeat_runtime::{Activity, Graph, Options};
@@ -80,21 +80,21 @@ pub enum OrderError {
 pub struct RunHandle {
     control: Arc<Control>,
     plan: Arc<Plan>,
-    named: Arc<Named>,
+    fixtures: Arc<RunFixtures>,
 }
 
-/// What has a name in a run's conditions, and what there is from its start on.
+/// Status that is fixed from the start on: gates and events by name, and the settings of the machine.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct RunFixtures {
     pub gates: BTreeMap<String, Gate>,
     pub events: BTreeMap<String, Event>,
-    /// What was asked of the machine, and what it gave.
+    /// Settings requested from the machine, and what was obtained.
     pub obtained: Vec<Obtained>,
 }
 
 impl RunHandle {
-    pub(super) fn new(control: Arc<Control>, plan: Arc<Plan>, named: Named) -> Self {
-        RunHandle { control, plan, named: Arc::new(named) }
+    pub(super) fn new(control: Arc<Control>, plan: Arc<Plan>, fixtures: RunFixtures) -> Self {
+        RunHandle { control, plan, fixtures: Arc::new(fixtures) }
     }
 
     /// Name of the pipeline.
@@ -107,18 +107,18 @@ impl RunHandle {
         self.control.board.is_closed()
     }
 
-    /// Asks the sources to end. What is under way is worked off, files are finished, the record is made. Whatever is paused
-    /// goes on for that.
+    /// Asks the sources to end. Messages in flight are processed, files are finished, and the record is made. Paused
+    /// operators continue for that.
     pub fn stop(&self) {
         self.control.request_stop();
     }
 
-    /// When it began, on its clock; `None` before that.
+    /// Start of the run, in nanoseconds on its clock; `None` before the first step.
     pub fn start_ns(&self) -> Option<u64> {
         self.control.start_ns.get().copied()
     }
 
-    /// How far the run is. Takes a few loads.
+    /// Returns the progress of the run. Costs a few loads.
     pub fn progress(&self) -> Position {
         let start_ns = self.control.start_ns.get().copied().unwrap_or(0);
         let length_ns = self.control.length_ns.load(Ordering::Relaxed);
@@ -129,15 +129,15 @@ impl RunHandle {
         }
     }
 
-    /// What everything does at the moment. Every worker is asked, and one that sleeps is woken for it. Where one does not
-    /// answer within 100 ms, because a step takes that long, its operators are shown as they were when it did.
+    /// Returns the status of the run. Every worker is asked for it, and woken if it is parked. If a worker does not
+    /// answer within 100 ms, because a step takes that long, its operators are shown as of its previous answer.
     pub fn status(&self) -> RunStatus {
-        self.answers(GLANCE);
-        status::status(&self.plan, &self.control, &self.named, self.progress())
+        self.answers(SNAPSHOT_WAIT);
+        status::status(&self.plan, &self.control, &self.fixtures, self.progress())
     }
 
-    /// Whether the engine makes progress: every worker is asked, those that sleep are woken for it, and all of them answer between
-    /// two steps within that time. True before the first step and after the last one, when nobody is to answer.
+    /// Whether the engine makes progress: every worker is asked, woken if it is parked, and answers between two
+    /// steps within that time. True before the first step and after the last one, when no worker has to answer.
     ///
     /// ```
     /// # use onbeat_runtime::{Graph, Options};
@@ -153,11 +153,11 @@ impl RunHandle {
     /// # Ok::<(), onbeat_runtime::RunError>(())
     /// ```
     pub fn answers(&self, within: Duration) -> bool {
-        let picture = self.control.board.request();
+        let snapshot = self.control.board.request();
         self.control.team.wake_all();
         let deadline = Instant::now() + within;
         let parts = self.plan.parts.len();
-        let all_have = || (0..parts).all(|part| self.control.board.has_answered(part, picture));
+        let all_have = || (0..parts).all(|part| self.control.board.has_answered(part, snapshot));
         while self.control.start_ns.get().is_some() && !all_have() {
             if Instant::now() >= deadline {
                 return false;
@@ -167,8 +167,9 @@ impl RunHandle {
         true
     }
 
-    /// Ends one operator: its outputs close, and what follows works off what it has sent. What comes to it from now on is
-    /// not read any more, and those that sent to it alone end as well. It is told so at the end of the run, with all others.
+    /// Ends one operator: its outputs close, and the operators after it process what it has sent. It reads no more
+    /// messages, and producers that feed only it end as well. Its [`stop`](crate::Operator::stop) is called at the
+    /// end of the run, as for all operators.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -176,12 +177,12 @@ impl RunHandle {
         self.ask(name, Order::Finish)?.wait()
     }
 
-    /// Pauses all sources. What is under way is worked off, and then the run stands still, until
+    /// Pauses all sources. Messages in flight are processed. Then the run stands still until
     /// [`resume`](Self::resume) or [`stop`](Self::stop).
     ///
-    /// The time of a pause does not count: a source with a clock does not catch up with what it has left out but goes on
-    /// where it was, all of its due times later by the length of the pause; and so does the end of a run with a duration.
-    /// Under the manual clock a pause takes no time at all.
+    /// The time of a pause does not count. A source with a clock does not catch up: it continues where it was, with
+    /// all due times later by the length of the pause. The end of a run with a duration moves by the same time.
+    /// Under the manual clock a pause takes no time.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -189,7 +190,7 @@ impl RunHandle {
         self.ask_all(true).wait()
     }
 
-    /// Lets everything go on that is paused.
+    /// Resumes all paused operators.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -197,8 +198,8 @@ impl RunHandle {
         self.ask_all(false).wait()
     }
 
-    /// Pauses one operator: it is not stepped any more, what comes to it waits, and its alarms stand still. A source among
-    /// them does not catch up later, as with [`pause`](Self::pause); but the end of a run with a duration does not move.
+    /// Pauses one operator: it is not stepped, its messages wait, and its alarms stand still. A source does not
+    /// catch up later, as with [`pause`](Self::pause), but the end of a run with a duration does not move.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -206,7 +207,7 @@ impl RunHandle {
         self.ask(name, Order::Pause)?.wait()
     }
 
-    /// Lets one operator go on.
+    /// Resumes one operator.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -214,9 +215,10 @@ impl RunHandle {
         self.ask(name, Order::Resume)?.wait()
     }
 
-    /// Gives a parameter of an operator another value while it runs: at once, which is before its next sample, or at just that
-    /// `sample` of its input stream (counted from 0, as they come to it), however the stream is cut into chunks. It comes back
-    /// when the value was found good; an operator says itself which of its parameters can be changed.
+    /// Sets a parameter of an operator while it runs. Without `sample` the value applies from the operator's next
+    /// sample on. With `sample`, a number in its input stream from 0, it applies at exactly that sample, for any cut
+    /// into chunks. The call returns when the operator has accepted the value. Each operator says which of its
+    /// parameters can be changed.
     ///
     /// ```
     /// # use onbeat_runtime::{Change, Chunk, Error, Graph, InPlace, Kernel, Map, Options, Value, tried};
@@ -275,23 +277,23 @@ impl RunHandle {
         self.control.hangs.current().into_iter().map(|(_, hang)| hang).collect()
     }
 
-    /// Has `listener` called for each operator that is found to hang from now on, in place of the one before. It is called on the
-    /// thread that looks for them.
+    /// Calls `listener` for each operator that is found to hang from now on, on the watchdog's thread. Replaces the
+    /// listener set before.
     ///
     /// ```
     /// # use onbeat_runtime::{Graph, OnHang, Options};
     /// # use std::sync::mpsc;
     /// let (never, wait) = mpsc::channel::<()>();
-    /// let (tell, told) = mpsc::channel();
+    /// let (sender, hangs) = mpsc::channel();
     /// let mut graph = Graph::new("hangs");
     /// graph.source("camera", move || { let _ = wait.recv(); Some(1u8) });
     /// graph.sink("end", |_: u8| ());
     /// graph.connect_names("camera", "end");
     /// let options = Options { watchdog_ns: Some(50_000_000), on_hang: OnHang::Stop, ..Options::default() };
     /// let run = graph.start(&options)?;
-    /// run.on_hang(move |hang| tell.send(hang.operator.clone()).unwrap());
+    /// run.on_hang(move |hang| sender.send(hang.operator.clone()).unwrap());
     /// assert!(run.wait().unwrap_err().to_string().starts_with("operator `camera`: its step has not returned for"));
-    /// assert_eq!(told.recv().unwrap(), "camera");
+    /// assert_eq!(hangs.recv().unwrap(), "camera");
     /// # drop(never);
     /// # Ok::<(), onbeat_runtime::RunError>(())
     /// ```
@@ -299,76 +301,78 @@ impl RunHandle {
         self.control.hangs.listen(listener);
     }
 
-    /// When the first step was made, in nanoseconds on `CLOCK_MONOTONIC`; `None` before, and where the run goes by another clock.
+    /// Time of the first step, in nanoseconds on `CLOCK_MONOTONIC`; `None` before it, and if the run uses another
+    /// clock.
     pub fn started_ns(&self) -> Option<u64> {
         let options = &self.plan.options;
         let is_real = options.clock == ClockKind::Real && options.scale == 1.0;
         self.control.start_ns.get().copied().filter(|_| is_real)
     }
 
-    /// What was late so far, and why. Empty where that is not looked for ([`Options::explain`](crate::Options::explain)).
+    /// Late messages so far, with their causes. Empty if misses are not explained
+    /// ([`Options::explain`](crate::Options::explain)).
     pub fn lateness(&self) -> Lateness {
         self.control.misses.so_far()
     }
 
-    /// Has `listener` called with each message that was late, as soon as it is known why: some 25 ms after it ended, on a thread of
-    /// the run's own, `onbeat-explain`. It replaces the one before. Nobody is called where nothing is explained.
+    /// Calls `listener` with each late message once its causes are known: some 25 ms after the message ended, on the
+    /// run's thread `onbeat-explain`. Replaces the listener set before. It is not called if misses are not explained.
     pub fn on_late(&self, listener: impl FnMut(&LateMessage) + Send + 'static) {
         self.control.misses.listen(listener);
     }
 
-    /// Has `listener` called with all steps that were recorded and all that the kernel did on the workers' cores since the call
-    /// before, some 50 times per second, on the same thread. Numbers of operators, workers and edges are their places in the
-    /// [`Plan`]. It replaces the one before.
+    /// Calls `listener` some 50 times per second, on the same thread, with the steps recorded and the kernel events on
+    /// the workers' cores since the previous call. Operators, workers and edges have their index in the [`Plan`].
+    /// Replaces the listener set before.
     pub fn on_flight(&self, listener: impl FnMut(&[Span], &[KernelEvent]) + Send + 'static) {
         self.control.misses.listen_to_flight(listener);
     }
 
-    /// The gate of this name, for an operator that has it in its conditions.
+    /// Returns the gate of this name, which operators have in their conditions.
     pub fn gate(&self, name: &str) -> Option<&Gate> {
-        self.named.gates.get(name)
+        self.fixtures.gates.get(name)
     }
 
-    /// The gates that have a name, in the order of their names.
+    /// Returns the named gates, by name.
     pub fn gates(&self) -> impl Iterator<Item = (&str, &Gate)> {
-        self.named.gates.iter().map(|(name, gate)| (name.as_str(), gate))
+        self.fixtures.gates.iter().map(|(name, gate)| (name.as_str(), gate))
     }
 
-    /// The event of this name.
+    /// Returns the event of this name.
     pub fn event(&self, name: &str) -> Option<&Event> {
-        self.named.events.get(name)
+        self.fixtures.events.get(name)
     }
 
-    /// The events that have a name, in the order of their names.
+    /// Returns the named events, by name.
     pub fn events(&self) -> impl Iterator<Item = (&str, &Event)> {
-        self.named.events.iter().map(|(name, event)| (name.as_str(), event))
+        self.fixtures.events.iter().map(|(name, event)| (name.as_str(), event))
     }
 
-    /// Gives an order to the worker of an operator, and does not wait.
-    pub(crate) fn ask(&self, name: &str, order: impl Fn(u32) -> Order) -> Result<Asking, OrderError> {
+    /// Sends an order to the worker of an operator. Does not wait for the answer.
+    pub(crate) fn ask(&self, name: &str, order: impl Fn(u32) -> Order) -> Result<PendingOrder, OrderError> {
         let names = || self.plan.operators.iter().map(|operator| operator.name.as_str());
         let Some(number) = names().position(|known| known == name) else {
             return Err(OrderError::UnknownOperator { name: name.to_string(), hint: near(name, names()) });
         };
-        let mut asking = Asking::new(&self.control, &self.plan, Whom::Operator(number));
-        // One that is replicated is there several times, and its copies wait for each other.
+        let mut pending = PendingOrder::new(&self.control, &self.plan, OrderTarget::Operator(number));
+        // The replicas of an operator wait for each other, so they get the order together.
         let _held = self.control.team.hold();
         for (number, _) in names().enumerate().filter(|&(_, known)| known == name) {
             let part = self.plan.operators[number].part;
             // Parts number their operators in the plan's order.
             let here = self.plan.operators[..number].iter().filter(|other| other.part == part).count();
-            asking.send(part, order(here as u32));
+            pending.send(part, order(here as u32));
         }
-        Ok(asking)
+        Ok(pending)
     }
 
-    /// Has all sources pause, or everything go on, and does not wait.
-    pub(crate) fn ask_all(&self, paused: bool) -> Asking {
-        let mut asking = Asking::new(&self.control, &self.plan, Whom::All { paused });
+    /// Sends the order to pause all sources, or to resume everything. Does not wait for the answers.
+    pub(crate) fn ask_all(&self, paused: bool) -> PendingOrder {
+        let mut pending = PendingOrder::new(&self.control, &self.plan, OrderTarget::All { paused });
         let _held = self.control.team.hold();
         for part in 0..self.plan.parts.len() {
-            asking.send(part, if paused { Order::PauseAll } else { Order::ResumeAll });
+            pending.send(part, if paused { Order::PauseAll } else { Order::ResumeAll });
         }
-        asking
+        pending
     }
 }

@@ -1,4 +1,4 @@
-//! Operators whose code does not return: a thread looks for them now and then, names them, and says where they are.
+//! Watchdog: a thread that looks for operators whose code does not return, and reports each one with its stack.
 
 use crate::base::helper::Helper;
 use crate::base::options::OnHang;
@@ -16,19 +16,19 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The thread's name.
+/// Name of the thread.
 const NAME: &str = "onbeat-watch";
 
-/// How long a thread may take to show its stack.
+/// Longest time to wait until a thread shows its stack.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Calls that are shown of a stack.
+/// Largest number of calls shown of a stack.
 const CALLS: usize = 24;
 
-/// Looks in the time after which an operator is said to hang.
-const LOOKS: u32 = 4;
+/// Polls within the time after which an operator counts as hanging.
+const POLLS: u32 = 4;
 
-/// The thread that looks.
+/// Handle of the watchdog's thread.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// Dropped to end it.
@@ -37,7 +37,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `None` where nothing is to be watched.
+    /// Starts the thread; `None` if [`Options::watchdog_ns`](crate::Options::watchdog_ns) is not set.
     pub fn start(
         plan: &Arc<Plan>,
         control: &Arc<Control>,
@@ -51,7 +51,7 @@ impl Watch {
         let thread = helper.start(move || {
             let limit = Duration::from_nanos(limit_ns);
             let suspects = vec![None; plan.parts.len()];
-            Watcher { plan: &plan, control: &control, pools, limit, suspects }.watch(&ended);
+            HangFinder { plan: &plan, control: &control, pools, limit, suspects }.run(&ended);
         })?;
         Ok(Some(Watch { end, thread }))
     }
@@ -63,36 +63,39 @@ impl Watch {
     }
 }
 
-struct Watcher<'w> {
+/// State of the watchdog's thread.
+struct HangFinder<'w> {
     plan: &'w Plan,
     control: &'w Control,
-    /// By worker, of those that share.
+    /// By worker: its pool, if it shares parts with other workers.
     pools: Vec<Option<Arc<WorkerPool>>>,
     limit: Duration,
     /// By part.
     suspects: Vec<Option<Suspect>>,
 }
 
-/// A part that was in the code of an operator when it was looked at.
+/// A part that was inside an operator's code at a poll.
 #[derive(Clone, Copy)]
 struct Suspect {
     within: u32,
-    /// The worker that is in it.
+    /// Worker whose thread is in the code.
     worker: usize,
+    /// Time of the first poll that found it there.
     since: Instant,
-    /// What it was asked for then: it answers between two steps.
-    picture: u64,
-    is_told: bool,
+    /// Snapshot requested from the part at that poll. The part answers between two steps.
+    snapshot: u64,
+    /// Whether the hang was reported.
+    is_reported: bool,
 }
 
-impl Watcher<'_> {
-    fn watch(&mut self, ended: &Receiver<()>) {
-        while ended.recv_timeout(self.limit / LOOKS) == Err(RecvTimeoutError::Timeout) {
-            (0..self.suspects.len()).for_each(|part| self.look(part));
+impl HangFinder<'_> {
+    fn run(&mut self, ended: &Receiver<()>) {
+        while ended.recv_timeout(self.limit / POLLS) == Err(RecvTimeoutError::Timeout) {
+            (0..self.suspects.len()).for_each(|part| self.check(part));
         }
     }
 
-    fn look(&mut self, part: usize) {
+    fn check(&mut self, part: usize) {
         let board = &self.control.board;
         let within = board.parts[part].within();
         let worker = board.parts[part].worker();
@@ -100,9 +103,9 @@ impl Watcher<'_> {
         let before = self.suspects[part];
         let same = before.filter(|suspect| {
             (suspect.within, suspect.worker) == (within, worker)
-                && !(is_step && board.has_answered(part, suspect.picture))
+                && !(is_step && board.has_answered(part, suspect.snapshot))
         });
-        if let Some(suspect) = before.filter(|suspect| suspect.is_told && same.is_none()) {
+        if let Some(suspect) = before.filter(|suspect| suspect.is_reported && same.is_none()) {
             self.control.hangs.note_return(self.operator(part, suspect.within));
         }
         if within == within::NONE {
@@ -110,22 +113,22 @@ impl Watcher<'_> {
             return;
         }
         let Some(mut suspect) = same else {
-            let picture = if is_step { board.request_one(part) } else { u64::MAX };
+            let snapshot = if is_step { board.request_one(part) } else { u64::MAX };
             if is_step {
                 self.control.team.wake(part);
             }
             self.suspects[part] =
-                Some(Suspect { within, worker, since: Instant::now(), picture, is_told: false });
+                Some(Suspect { within, worker, since: Instant::now(), snapshot, is_reported: false });
             return;
         };
         if suspect.since.elapsed() < self.limit {
             return;
         }
         let gives_up = self.plan.options.on_hang == OnHang::Stop || self.control.is_stop_requested();
-        if !suspect.is_told {
-            suspect.is_told = true;
+        if !suspect.is_reported {
+            suspect.is_reported = true;
             self.suspects[part] = Some(suspect);
-            self.tell(part, &suspect, gives_up);
+            self.report(part, &suspect, gives_up);
         } else if gives_up {
             let operator = self.operator(part, within);
             let hang = self.control.hangs.current().into_iter().rfind(|(number, _)| *number == operator);
@@ -135,14 +138,14 @@ impl Watcher<'_> {
         }
     }
 
-    /// The operator's number in the plan.
+    /// Number of the operator in the plan.
     fn operator(&self, part: usize, within: u32) -> usize {
         let mut of_part =
             self.plan.operators.iter().enumerate().filter(|(_, operator)| operator.part == part);
         of_part.nth((within & within::OPERATOR) as usize).map_or(0, |(number, _)| number)
     }
 
-    fn tell(&self, part: usize, suspect: &Suspect, gives_up: bool) {
+    fn report(&self, part: usize, suspect: &Suspect, gives_up: bool) {
         let operator = self.operator(part, suspect.within);
         let worker = suspect.worker;
         let tid = self.control.threads[worker].load(Ordering::Relaxed).cast_signed();
@@ -184,7 +187,7 @@ impl Watcher<'_> {
         start_ns.map_or(0, |start_ns| onbeat_os::clock::monotonic_ns().saturating_sub(start_ns))
     }
 
-    /// The run ends without that thread.
+    /// Ends the run without the thread that hangs.
     fn give_up(&self, part: usize, worker: usize, operator: usize, hang: &Hang) {
         self.control.fail(RunFault {
             operator: Some(operator),
@@ -193,7 +196,7 @@ impl Watcher<'_> {
             time_ns: self.time_ns(),
             stack: hang.stack.clone(),
         });
-        // It may come back at just this moment: then it ends like all others.
+        // If the thread comes back at just this moment, it ends like the others.
         if self.control.barrier.give_up(worker) {
             self.control.board.close(part);
             if let Some(pool) = &self.pools[worker] {
@@ -203,9 +206,9 @@ impl Watcher<'_> {
     }
 }
 
-/// Of a worker's stack, what lies between the signal and the engine.
+/// Calls of a worker's stack between the signal handler and the engine: those of the operator.
 fn own_calls(frames: &[Frame]) -> Vec<String> {
-    // Names have no path where the program has no more than line tables: then files tell, which lie beside this one.
+    // Names have no path if the program has line tables only. Then files next to this one show the engine.
     let engine = file!().trim_end_matches("run/hang.rs");
     let is_of = |frame: &Frame, name: &str, file: &str| {
         let place = frame.place.as_ref().map(|(file, _)| file.to_string_lossy()).unwrap_or_default();
@@ -220,7 +223,7 @@ fn own_calls(frames: &[Frame]) -> Vec<String> {
         ["engine", "run"].into_iter().any(is_in)
             || ["operator/stream", "operator/in_place"].into_iter().any(is_file)
     };
-    // The handler's own calls come first, and then the place that the kernel returns to from it, which may have no name.
+    // The handler's own calls come first, then the address to which it returns, which may have no name.
     let is_signal =
         |frame: &Frame| frame.name.contains("__restore_rt") || is_of(frame, "signal_hook", "signal-hook");
     let begin = frames.iter().rposition(is_signal).map_or(0, |last| last + 1);
@@ -233,7 +236,7 @@ fn own_calls(frames: &[Frame]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The operator's own calls are between the handler's and the engine's, whether names have paths or files have to tell.
+    /// The operator's own calls are between the handler's and the engine's, by names with paths as by files.
     #[test]
     fn the_calls_of_the_operator_are_found() {
         let engine = file!().trim_end_matches("run/hang.rs");

@@ -1,9 +1,10 @@
-//! The life of a worker's thread: it starts its operators, steps them, stops them, and reports. Between these it waits for
-//! the other workers, so that no operator is stepped before all have started, and none is stopped before it is known how the
-//! run has ended.
+//! Life of a worker's thread: it starts its operators, steps them, stops them, and reports.
+//!
+//! Between these phases the thread waits for the other workers. So no operator is stepped before all have
+//! started, and none is stopped before the outcome of the run is known.
 
-use super::bind::Part;
-use super::{roam, set_up::set_up};
+use super::bind::BoundPart;
+use super::{pooled, set_up::set_up};
 use crate::Error;
 use crate::base::idle::Idle;
 use crate::base::on_error::Trouble;
@@ -18,7 +19,7 @@ use crate::operator::chunk::Info;
 use crate::operator::context::{Context, NONE, STARVED};
 use crate::operator::link::Initial;
 use crate::plan::Plan;
-use crate::run::record::{ThreadReport, Time, report};
+use crate::run::record::{ThreadReport, ThreadTime, report};
 use onbeat_os::Parker;
 use onbeat_queue::Seed;
 use onbeat_queue::sync::atomic::Ordering;
@@ -26,44 +27,45 @@ use onbeat_trace::record::FaultKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
-/// What one thread begins with.
-pub(super) struct Begin {
-    /// Its place among the workers.
+/// Arguments of a worker's thread.
+pub(super) struct ThreadStart {
+    /// Number of the worker.
     pub worker: usize,
     pub parker: Parker,
-    /// Its place in its pool, where it shares parts with others.
+    /// Pool and place in it, if the thread shares parts with others.
     pub pool: Option<(Arc<WorkerPool>, usize)>,
-    /// Whether this or another thread of the run shares its parts.
+    /// Whether any thread of the run shares its parts.
     pub any_shares: bool,
-    /// Those that it starts.
-    pub parts: Vec<(Part, Vec<Seed<Info>>)>,
+    /// Parts that this thread starts.
+    pub parts: Vec<(BoundPart, Vec<Seed<Info>>)>,
 }
 
-/// A part that was set up, and was started as far as that went.
-pub(super) struct Started {
+/// A part that is set up, and whose operators have started unless one of them failed.
+pub(super) struct StartedPart {
     pub worker: Worker,
     pub cx: Context,
+    /// Number of operators that have started.
     pub started: usize,
     initial: Vec<(u32, Initial)>,
 }
 
-/// All of it.
-pub(super) fn live(begin: Begin, plan: &Plan, control: &Arc<Control>) -> ThreadReport {
-    control.threads[begin.worker].store(onbeat_os::thread::current_id().cast_unsigned(), Ordering::Relaxed);
-    // No operator is started before it is known that all threads have what they asked for.
-    if plan.options.strict && !control.barrier.wait(begin.worker) {
+/// Main function of a worker's thread, after its settings are applied.
+pub(super) fn live(start: ThreadStart, plan: &Plan, control: &Arc<Control>) -> ThreadReport {
+    control.threads[start.worker].store(onbeat_os::thread::current_id().cast_unsigned(), Ordering::Relaxed);
+    // Under `strict` no operator starts before every thread has obtained its settings.
+    if plan.options.strict && !control.barrier.wait(start.worker) {
         return ThreadReport::default();
     }
-    let Begin { worker, parker, any_shares, .. } = begin;
-    let thread = Thread { plan, control, worker, parker, any_shares };
-    match begin.pool {
-        Some((pool, place)) => roam::live(&thread, &pool, place, begin.parts),
-        None => thread.live_alone(begin.parts),
+    let ThreadStart { worker, parker, any_shares, .. } = start;
+    let thread = WorkerThread { plan, control, worker, parker, any_shares };
+    match start.pool {
+        Some((pool, place)) => pooled::live(&thread, &pool, place, start.parts),
+        None => thread.live_alone(start.parts),
     }
 }
 
-/// A thread that steps operators.
-pub(super) struct Thread<'r> {
+/// Thread that steps operators.
+pub(super) struct WorkerThread<'r> {
     pub plan: &'r Plan,
     pub control: &'r Arc<Control>,
     pub worker: usize,
@@ -71,26 +73,26 @@ pub(super) struct Thread<'r> {
     pub any_shares: bool,
 }
 
-impl Thread<'_> {
-    /// How it waits.
+impl WorkerThread<'_> {
+    /// Way of waiting of the thread's pool.
     pub fn idle(&self) -> Idle {
         self.plan.pools[self.plan.workers[self.worker].pool].idle
     }
 
-    /// The life of a worker that shares nothing: it has one part.
-    fn live_alone(&self, parts: Vec<(Part, Vec<Seed<Info>>)>) -> ThreadReport {
-        let Thread { plan, control, .. } = *self;
-        let mut parts: Vec<Started> =
+    /// Life of a worker that shares no parts: it has one part.
+    fn live_alone(&self, parts: Vec<(BoundPart, Vec<Seed<Info>>)>) -> ThreadReport {
+        let WorkerThread { plan, control, .. } = *self;
+        let mut parts: Vec<StartedPart> =
             parts.into_iter().map(|(part, seeds)| start(part, seeds, plan, control, self.worker)).collect();
-        // Once more where others share: these enter their pool between the two.
+        // A second barrier if other threads share parts: they put them into their pool between the two.
         if !(control.barrier.wait(self.worker) && (!self.any_shares || control.barrier.wait(self.worker))) {
             return ThreadReport::default();
         }
-        let mut time = parts.first().map_or(Time::default(), |part| Time::begin(&part.cx.clock));
+        let mut time = parts.first().map_or(ThreadTime::default(), |part| ThreadTime::begin(&part.cx.clock));
         if !control.has_failed() {
             for part in &mut parts {
                 begin(part, plan, control);
-                let Started { worker, cx, .. } = part;
+                let StartedPart { worker, cx, .. } = part;
                 let run = |worker: &mut Worker, cx: &mut Context| self.run_alone(worker, cx, &mut time);
                 if guarded_run(control, worker, cx, run).is_some() {
                     worker.seat.retire();
@@ -100,7 +102,7 @@ impl Thread<'_> {
         }
         let end_ns: Vec<u64> = parts.iter().map(|part| note_end(&part.worker, &part.cx, control)).collect();
         let is_there = self.stop_in_turn(|_, ending| {
-            for Started { worker, cx, started, .. } in &mut parts {
+            for StartedPart { worker, cx, started, .. } in &mut parts {
                 stop(worker, cx, *started, ending, control);
             }
         });
@@ -108,12 +110,12 @@ impl Thread<'_> {
             return ThreadReport::default();
         }
         let report =
-            |(part, end_ns): (&Started, u64)| report(plan, &part.worker, &part.cx, part.started, end_ns);
+            |(part, end_ns): (&StartedPart, u64)| report(plan, &part.worker, &part.cx, part.started, end_ns);
         let parts = parts.iter().zip(end_ns).map(report).collect();
         ThreadReport::new(plan, self.worker, parts, time)
     }
 
-    fn run_alone(&self, worker: &mut Worker, cx: &mut Context, time: &mut Time) -> Result<(), Failure> {
+    fn run_alone(&self, worker: &mut Worker, cx: &mut Context, time: &mut ThreadTime) -> Result<(), Failure> {
         worker.watch(cx, self.idle().polls_ns() > 0 && cx.clock.is_real());
         loop {
             let alarm_ns = match worker.run(cx)? {
@@ -124,8 +126,8 @@ impl Thread<'_> {
             let alarm_ns = alarm_ns.map(|alarm_ns| cx.clock.to_real(alarm_ns));
             let begin_ns = cx.clock.real_ns();
             let until_ns = alarm_ns.unwrap_or(u64::MAX).min(begin_ns + self.idle().polls_ns());
-            let is_told = until_ns > begin_ns && cx.clock.is_real() && worker.spin(cx, until_ns);
-            let lying = if is_told { None } else { worker.park(cx, alarm_ns) };
+            let is_notified = until_ns > begin_ns && cx.clock.is_real() && worker.spin(cx, until_ns);
+            let lying = if is_notified { None } else { worker.park(cx, alarm_ns) };
             let Context { owner, clock, .. } = cx;
             let rested = match lying {
                 None => ParkOutcome::Woken,
@@ -146,8 +148,9 @@ impl Thread<'_> {
         }
     }
 
-    /// Waits until all threads are done with their steps; then each stops what it has, in the order of the plan, and what another
-    /// one of its pool has that does not come back. False where this one was given up itself.
+    /// Waits until all threads are done with their steps. Then each thread stops its own operators, in the order
+    /// of the plan, and those of a thread of its pool that does not come back. False if this thread itself was
+    /// given up.
     pub fn stop_in_turn(&self, mut stop: impl FnMut(usize, Ending)) -> bool {
         let Control { barrier, .. } = &**self.control;
         if !barrier.wait(self.worker) {
@@ -165,7 +168,7 @@ impl Thread<'_> {
         true
     }
 
-    /// Whether this is the first of those that are left in the pool of a thread that does not come back.
+    /// Whether this is the first thread left in the pool of `other`, which does not come back.
     fn stands_in_for(&self, other: usize) -> bool {
         let given_up = |&worker: &usize| self.control.barrier.is_given_up(worker);
         let pool = self.plan.pools.iter().find(|pool| pool.workers.contains(&other));
@@ -175,7 +178,7 @@ impl Thread<'_> {
     }
 }
 
-/// When a part ended, on its clock.
+/// Records the end of a part. Returns its time on the part's clock.
 pub(super) fn note_end(worker: &Worker, cx: &Context, control: &Control) -> u64 {
     let end_ns = cx.now_ns();
     worker.publish_snapshot(cx);
@@ -184,21 +187,21 @@ pub(super) fn note_end(worker: &Worker, cx: &Context, control: &Control) -> u64 
     end_ns
 }
 
-/// Sets a part up and starts its operators.
+/// Sets up a part and starts its operators.
 pub(super) fn start(
-    part: Part,
+    part: BoundPart,
     seeds: Vec<Seed<Info>>,
     plan: &Plan,
     control: &Arc<Control>,
     thread: usize,
-) -> Started {
+) -> StartedPart {
     let (mut worker, mut cx, initial) = set_up(part, seeds, plan, control);
     worker.slot.set_worker(thread);
     let started = if control.has_failed() { 0 } else { start_operators(&mut worker, &mut cx, control) };
-    Started { worker, cx, started, initial }
+    StartedPart { worker, cx, started, initial }
 }
 
-/// Says how many did.
+/// Starts the operators in their order. Returns how many have started.
 fn start_operators(worker: &mut Worker, cx: &mut Context, control: &Control) -> usize {
     for operator in 0..worker.operators.len() {
         cx.current = operator as u32;
@@ -213,10 +216,10 @@ fn start_operators(worker: &mut Worker, cx: &mut Context, control: &Control) -> 
     worker.operators.len()
 }
 
-/// The first step is about to come. The clock begins at the same time for all parts, and edges get the messages that they
-/// have from the start.
-pub(super) fn begin(part: &mut Started, plan: &Plan, control: &Control) {
-    let Started { worker, cx, initial, .. } = part;
+/// Prepares the first step: sets the start time, which is the same for all parts, and fills edges with their
+/// initial messages.
+pub(super) fn begin(part: &mut StartedPart, plan: &Plan, control: &Control) {
+    let StartedPart { worker, cx, initial, .. } = part;
     cx.start_ns = *control.start_ns.get_or_init(|| cx.now_ns());
     control.now_ns.fetch_max(cx.start_ns, Ordering::Relaxed);
     control.length_ns.fetch_max(cx.length_ns.unwrap_or(0), Ordering::Relaxed);
@@ -227,15 +230,15 @@ pub(super) fn begin(part: &mut Started, plan: &Plan, control: &Control) {
     }
 }
 
-/// When the sources of this worker end, where the run has a duration.
+/// Time at which the sources of this worker end, if the run has a duration.
 fn end_ns(worker: &Worker, cx: &Context, plan: &Plan) -> Option<u64> {
     let begins = worker.nodes.iter().any(|node| node.source || node.circular);
     let duration_ns = plan.options.duration_ns.filter(|_| begins)?;
     Some(cx.start_ns.saturating_add(duration_ns))
 }
 
-/// Runs operators, those that fail handled as the plan says. `None` when they are over: what ended them is noted, and the part
-/// is counted out.
+/// Runs operators and treats failures as the plan says. `None` if a failure or a deadlock has ended the part: it
+/// is recorded, and the part counts as inactive.
 pub(super) fn guarded_run<T>(
     control: &Control,
     worker: &mut Worker,
@@ -248,7 +251,7 @@ pub(super) fn guarded_run<T>(
         let (operator, what, text) = match outcome {
             Ok(Ok(result)) => return Some(result),
             Ok(Err(Failure::Stuck(stuck))) => {
-                // It sleeps for good: it is not counted any more.
+                // The part stays parked. Quiescence does not count it any more.
                 control.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(stuck);
                 return None;
             }
@@ -264,7 +267,7 @@ pub(super) fn guarded_run<T>(
     }
 }
 
-/// Puts the messages into edges that these have from the start.
+/// Puts the initial messages into their edges.
 fn fill(worker: &Worker, cx: &mut Context, initial: Vec<(u32, Initial)>) -> Result<(), Failure> {
     for (edge, message) in initial {
         let ends = &worker.edges[edge as usize];
@@ -288,12 +291,12 @@ fn ending(control: &Control) -> Ending {
     }
 }
 
-/// Stops those that were started.
+/// Stops the operators that have started.
 pub(super) fn stop(worker: &mut Worker, cx: &mut Context, started: usize, ending: Ending, control: &Control) {
     for operator in 0..started {
         cx.current = operator as u32;
         worker.slot.enter(cx.current | within::STOP);
-        // After one has failed to finish its work, the others are told so.
+        // After a failure, the following operators are stopped with `Failed`.
         let Trouble { isolated, restarting, .. } = worker.nodes[operator].trouble;
         let has_failed = isolated || restarting || control.has_failed();
         let ending = if has_failed { Ending::Failed } else { ending };
@@ -310,7 +313,7 @@ fn fail(worker: &Worker, cx: &Context, control: &Control, operator: usize, what:
     control.fail(RunFault { operator, what, text, time_ns, stack: Vec::new() });
 }
 
-/// Runs user code.
+/// Runs user code, and turns a panic into an error.
 fn guarded(code: impl FnOnce() -> Result<(), Error>) -> Result<(), (FaultKind, String)> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(result) => result.map_err(|error| (FaultKind::Error, error.to_string())),

@@ -1,4 +1,4 @@
-//! What a run asks of the machine, and what it got: read back from the kernel, setting by setting.
+//! Settings that a run requests from the machine, and what it obtained: each is read back from the kernel.
 
 use super::RunError;
 use crate::base::options::{Explain, Options, PREFAULT_MOST_BYTES};
@@ -13,50 +13,50 @@ use onbeat_trace::Evidence;
 use onbeat_trace::record::Obtained;
 use std::mem::MaybeUninit;
 
-/// Bytes of a real-time worker's stack that are brought in where nothing is said.
+/// Default for the bytes of a real-time worker's stack that are prefaulted.
 const PREFAULT_BYTES: usize = 256 << 10;
 
-/// What the whole process has for as long as this lives.
+/// Settings of the whole process, in force until this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct ProcessSettings {
     pub obtained: Vec<Obtained>,
     lock: Option<MemoryLock>,
     dma_latency: Option<latency::DmaLatency>,
     overruns: Option<Overruns>,
 }
 
-/// In a sentence, as `strict` says it.
+/// Error text of `strict` for a setting that was not obtained.
 fn strictly(setting: &Obtained) -> String {
     let Obtained { what, asked, obtained, reason } = setting;
     let reason = reason.as_deref().unwrap_or("not available");
     format!("strict: {what}: {asked} was asked for, {obtained} obtained: {reason}")
 }
 
-impl Held {
-    /// After what there is to allocate, and before the threads.
+impl ProcessSettings {
+    /// Applies the settings. Called after all allocations, and before the threads start.
     ///
     /// # Errors
-    /// Under `strict`, what is not obtained.
+    /// Under `strict`, the first setting that was not obtained.
     pub fn take(plan: &Plan, so_far: Vec<Obtained>) -> Result<Self, RunError> {
-        let mut held = Held { obtained: so_far, ..Held::default() };
+        let mut process = ProcessSettings { obtained: so_far, ..ProcessSettings::default() };
         let options = &plan.options;
         if options.lock_memory {
-            held.lock_memory();
+            process.lock_memory();
         }
         if let Some(latency_us) = options.dma_latency_us {
-            held.hold_latency(latency_us);
+            process.hold_latency(latency_us);
         }
         if plan.pools.iter().any(|pool| matches!(pool.policy, Some(Policy::Deadline { .. }))) {
             match Overruns::count() {
-                Ok(overruns) => held.overruns = Some(overruns),
+                Ok(overruns) => process.overruns = Some(overruns),
                 Err(error) => {
-                    held.say("deadline overruns", "counted", "not counted", Some(error.to_string()));
+                    process.say("deadline overruns", "counted", "not counted", Some(error.to_string()));
                 }
             }
         }
-        match held.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained) {
+        match process.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained) {
             Some(missing) => Err(RunError::Begin(strictly(missing))),
-            None => Ok(held),
+            None => Ok(process),
         }
     }
 
@@ -73,7 +73,7 @@ impl Held {
 
     fn lock_memory(&mut self) {
         let rights = Rights::read();
-        // Beyond a limit nothing could be allocated at all.
+        // If later allocations were locked too, none would succeed beyond a limit.
         let later = rights.ipc_lock || rights.memlock_limit_bytes.is_none();
         let (obtained, reason) = match MemoryLock::take(later) {
             Ok(lock) => {
@@ -102,9 +102,9 @@ impl Held {
             Ok((in_force_us, held)) => {
                 self.dma_latency = Some(held);
                 let (obtained, reason) = match in_force_us {
-                    // Somebody else may ask for less.
+                    // Another program may have asked for less.
                     us if us <= latency_us => (asked.clone(), None),
-                    us => (shown(us), Some("the kernel keeps to another one".to_string())),
+                    us => (shown(us), Some("another program's request is in force".to_string())),
                 };
                 self.say("dma latency", asked, obtained, reason);
             }
@@ -116,13 +116,13 @@ impl Held {
         }
     }
 
-    /// How often `SCHED_DEADLINE` threads used up their run time; `None` where there are none.
+    /// Number of times that `SCHED_DEADLINE` threads used up their run time; `None` if there are none.
     pub fn overruns(&self) -> Option<u64> {
         self.overruns.as_ref().map(Overruns::so_far)
     }
 }
 
-/// What is missing of explanations that were asked for: nothing where they come only if they can be had.
+/// Evidence that is missing under `explain = on`; `None` if explanations are optional.
 pub(super) fn of_evidence(plan: &Plan, evidence: &dyn Evidence) -> Option<Obtained> {
     let (why, fix) = evidence.lack().filter(|_| plan.options.explain == Explain::On)?;
     let obtained = match evidence.source() {
@@ -137,50 +137,51 @@ pub(super) fn of_evidence(plan: &Plan, evidence: &dyn Evidence) -> Option<Obtain
     })
 }
 
-/// Gives the calling thread what the plan has for this worker: cores, timer slack, policy, stack.
+/// Applies to the calling thread the plan's settings for this worker: cores, timer slack, policy, stack.
 pub(super) fn take(worker: usize, plan: &Plan, control: &Control) -> Vec<Obtained> {
-    let mut asked = Asked { name: &plan.workers[worker].name, obtained: Vec::new() };
+    let mut settings = ThreadSettings { name: &plan.workers[worker].name, obtained: Vec::new() };
     let policy = plan.pools[plan.workers[worker].pool].policy;
     let options = &plan.options;
-    asked.cores(plan.workers[worker].core, options);
+    settings.cores(plan.workers[worker].core, options);
     if let Some(slack_ns) =
         options.timer_slack_ns.filter(|_| !policy.is_some_and(|policy| policy.is_real_time()))
     {
-        asked.timer_slack(slack_ns);
+        settings.timer_slack(slack_ns);
     }
     if let Some(policy) = policy {
-        asked.policy(policy);
+        settings.policy(policy);
     }
     let real_time = policy.is_some_and(|policy| policy.is_real_time());
     if let Some(bytes) = options.prefault.or(real_time.then_some(PREFAULT_BYTES)) {
-        asked.stack(bytes);
+        settings.stack(bytes);
     }
     if let Some(missing) =
-        asked.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained)
+        settings.obtained.iter().find(|setting| options.strict && setting.asked != setting.obtained)
     {
         control.fail(RunFault::of_the_run(strictly(missing)));
     }
-    asked.obtained
+    settings.obtained
 }
 
-/// Takes its real-time policy from a thread that outlives the run, because an operator on it does not return: it would keep
-/// others from its core for ever, and nobody counts its overruns any more.
+/// Removes the real-time policy of a thread that outlives the run, because an operator on it does not return.
+/// Otherwise it would keep other threads from its core for ever, and its overruns would not be counted.
 pub(super) fn take_back(worker: usize, plan: &Plan, thread: i32) {
     let is_real_time =
         plan.pools[plan.workers[worker].pool].policy.is_some_and(|policy| policy.is_real_time());
-    // 0 would be the calling one.
+    // 0 would mean the calling thread.
     if is_real_time && thread > 0 {
-        // It is refused where the thread has ended meanwhile, which is as good.
+        // The call fails if the thread has ended meanwhile. That is fine.
         let _ = Policy::Other(0).set_for(thread, PolicyFlags { reset_on_fork: true, overrun_signal: false });
     }
 }
 
-struct Asked<'p> {
+/// Settings of one worker's thread.
+struct ThreadSettings<'p> {
     name: &'p str,
     obtained: Vec<Obtained>,
 }
 
-impl Asked<'_> {
+impl ThreadSettings<'_> {
     fn say(&mut self, what: &str, asked: String, obtained: String, reason: Option<String>) {
         self.obtained.push(Obtained { what: format!("{what} of {}", self.name), asked, obtained, reason });
     }
@@ -189,7 +190,7 @@ impl Asked<'_> {
         let house_keeping = &options.house_keeping;
         let wanted = match core {
             Some(core) => CoreSet::from_cores([core]),
-            // The thread that started this one may be bound to the house-keeping cores.
+            // Inherited from the thread that started this one, which may be bound to the house-keeping cores.
             None if !house_keeping.is_empty() => {
                 let online: Vec<usize> =
                     CoreSet::online().map_or(Vec::new(), |online| online.iter().collect());
@@ -221,7 +222,7 @@ impl Asked<'_> {
     }
 
     fn policy(&mut self, policy: Policy) {
-        // A real-time thread does not pass it on to threads that an operator starts.
+        // Threads that an operator starts do not inherit a real-time policy.
         let flags = PolicyFlags {
             reset_on_fork: policy.is_real_time(),
             overrun_signal: matches!(policy, Policy::Deadline { .. }),
@@ -262,10 +263,10 @@ impl Asked<'_> {
     }
 }
 
-/// What is asked for the memory of chunk stores.
-pub(super) struct StoreWishes {
+/// Settings for the memory of chunk stores.
+pub(super) struct StoreMemory {
     huge_pages: bool,
-    /// By part: the node of the cores that fill its chunks, where that is one and there are several.
+    /// By part: NUMA node of the cores that fill its chunks, if they have a common one. `None` on machines with one node.
     nodes: Option<Vec<Option<usize>>>,
     asked_numa: bool,
     placed: usize,
@@ -273,7 +274,7 @@ pub(super) struct StoreWishes {
     misplaced: Option<String>,
 }
 
-impl StoreWishes {
+impl StoreMemory {
     pub fn new(plan: &Plan) -> Self {
         let numa = plan.options.numa && memory::nodes().len() > 1;
         let node = |pool: usize| {
@@ -282,7 +283,7 @@ impl StoreWishes {
             let nodes = nodes?;
             nodes.windows(2).all(|pair| pair[0] == pair[1]).then(|| nodes.first().copied()).flatten()
         };
-        StoreWishes {
+        StoreMemory {
             huge_pages: plan.options.huge_pages,
             nodes: numa.then(|| plan.parts.iter().map(|part| node(part.pool)).collect()),
             asked_numa: plan.options.numa,
@@ -292,7 +293,7 @@ impl StoreWishes {
         }
     }
 
-    /// Before the memory of a store of this part is used.
+    /// Applies the settings to the memory of a store of this part, before its first use.
     pub fn prepare(&mut self, part: usize, memory: &mut [MaybeUninit<u8>]) {
         if self.huge_pages
             && let Err(error) = memory::advise_huge_pages(memory)
@@ -307,7 +308,7 @@ impl StoreWishes {
         }
     }
 
-    /// After all of them are there.
+    /// Returns what was obtained. Called after all stores are made.
     pub fn obtained(&self, stores: usize) -> Vec<Obtained> {
         let mut all = Vec::new();
         let mut say = |what: &str, asked: String, obtained: String, reason| {

@@ -1,6 +1,6 @@
-//! What a worker has before its first step.
+//! Worker and context of a part, as they are before the first step.
 
-use super::bind::Part;
+use super::bind::BoundPart;
 use crate::base::ready::{ReadyList, TurnList};
 use crate::base::timers::Timers;
 use crate::engine::control::Control;
@@ -13,28 +13,30 @@ use crate::engine::worker::{
     Waiting, Worker,
 };
 use crate::graph::limits::OnMiss;
+use crate::operator::Operator;
 use crate::operator::chunk::Info;
 use crate::operator::context::{
     Context, EdgeState, Hold, Hot, Joining, NONE, Names, Replicas, RunClock, WaitState, flag,
 };
 use crate::operator::inline::Shortcut;
 use crate::operator::link::Initial;
+use crate::operator::when::Conditions;
 use crate::plan::Plan;
-use crate::plan::replicate::End;
+use crate::plan::replicate::{End, Upcoming};
 use onbeat_queue::{Owner, Seed};
 use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A worker, its context, and the messages that its edges have from the start. On the worker's own thread:
-/// the chunk stores belong to it from now on.
+/// Makes a worker, its context, and the initial messages of its edges. Runs on the worker's own thread, which owns
+/// the chunk stores from then on.
 pub(super) fn set_up(
-    part: Part,
+    part: BoundPart,
     seeds: Vec<Seed<Info>>,
     plan: &Plan,
     control: &Arc<Control>,
 ) -> (Worker, Context, Vec<(u32, Initial)>) {
-    let Part {
+    let BoundPart {
         owner,
         seat,
         pool,
@@ -47,19 +49,10 @@ pub(super) fn set_up(
         rings,
         place: _,
     } = part;
-    bound(plan, control, &mut nodes);
+    set_bounds(plan, control, &mut nodes);
     let count = operators.len();
-    for (node, conditions) in nodes.iter().zip(&conditions) {
-        let Some(conditions) = conditions else { continue };
-        let texts = conditions.list.iter().map(|condition| condition.describe()).collect();
-        control.board.operators[node.plan].set_conditions(texts);
-    }
-    let ends = operators
-        .iter_mut()
-        .enumerate()
-        .filter_map(|(number, operator)| Some((number as u32, End::of(&mut **operator)?)));
-    // Ends without a bit are told by a bell.
-    let ends = ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect();
+    describe_conditions(control, &nodes, &conditions);
+    let ends = watch_ends(&mut operators);
     let mut worker = Worker {
         turns: SourceTurns::default(),
         waiting: Waiting::new(&edges, count, events.into(), pool.is_some()),
@@ -88,11 +81,28 @@ pub(super) fn set_up(
     (worker, cx, initial)
 }
 
-/// Lets the threads of a pool take chunks through the same chains in waves, where the plan says so.
+/// Shows the conditions of each operator, in words, in the status.
+fn describe_conditions(control: &Control, nodes: &[NodeState], conditions: &[Option<Box<Conditions>>]) {
+    for (node, conditions) in nodes.iter().zip(conditions) {
+        let Some(conditions) = conditions else { continue };
+        let texts = conditions.list.iter().map(|condition| condition.describe()).collect();
+        control.board.operators[node.plan].set_conditions(texts);
+    }
+}
+
+/// Gives each migrating end a bit of the pending-turn mask. Ends after the 64th have none: a notifier wakes them.
+fn watch_ends(operators: &mut [Box<dyn Operator>]) -> Box<[(u32, Upcoming)]> {
+    let ends = operators
+        .iter_mut()
+        .enumerate()
+        .filter_map(|(number, operator)| Some((number as u32, End::of(&mut **operator)?)));
+    ends.take(64).enumerate().map(|(bit, (number, end))| (number, end.watch(1 << bit))).collect()
+}
+
+/// Lets the threads of a pool carry chunks through the same chains in waves, if the plan says so.
 fn share_chains(plan: &Plan, worker: &mut Worker, cx: &Context) {
     let Some(pool) = worker.pool.clone() else { return };
-    // Virtual time needs one order of events, and a flight recorder needs steps in the order in which they
-    // happened.
+    // Virtual time needs one order of events. A flight recorder needs steps in the order of their times.
     if !cx.clock.is_real() || worker.flight.is_some() {
         return;
     }
@@ -110,7 +120,7 @@ fn share_chains(plan: &Plan, worker: &mut Worker, cx: &Context) {
     }
 }
 
-/// Makes the chains of the plan: neighbours that have one step together, with their ends.
+/// Makes the chains of the plan that are in this part.
 fn make_chains(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
     for numbers in &plan.passes {
         let here = |number: usize| worker.nodes.iter().position(|node| node.plan == number);
@@ -125,7 +135,7 @@ fn make_chains(plan: &Plan, worker: &mut Worker, cx: &mut Context) {
         if let Some(Shortcut::Drain(input)) = shortcut(worker, sink) {
             executor.end_at(input);
         }
-        // A sink may be stepped in a pass or without one. A source begins one.
+        // A sink has steps inside and outside of passes. A source begins a pass.
         cx.hot[source..=last].iter_mut().for_each(|hot| hot.flags |= flag::CHAINED);
         worker.nodes[source..=sink].iter_mut().for_each(|node| node.chain = Some(first as u32));
         let rewriting: Vec<usize> = (first..=last)
@@ -150,7 +160,8 @@ fn shortcut(worker: &mut Worker, operator: usize) -> Option<Shortcut> {
     Some(worker.operators[operator].inline()?.shortcut())
 }
 
-/// Takes chunks where the first of these operators takes them, and sends them where the last one does.
+/// Makes the executor that takes chunks at the input of `first` and sends them at the output of `last`. `None` if
+/// one of the two has no shortcut that passes chunks on.
 fn executor(worker: &mut Worker, first: usize, last: usize) -> Option<Executor> {
     let (Shortcut::Edit(input, _) | Shortcut::Rewrite(input, _)) = shortcut(worker, first)? else {
         return None;
@@ -159,8 +170,8 @@ fn executor(worker: &mut Worker, first: usize, last: usize) -> Option<Executor> 
     Some(Executor::new(input, out))
 }
 
-/// Gives sources the limits on what they have under way.
-fn bound(plan: &Plan, control: &Control, nodes: &mut [NodeState]) {
+/// Gives sources the limits on their messages in flight.
+fn set_bounds(plan: &Plan, control: &Control, nodes: &mut [NodeState]) {
     for (path, bound) in plan.paths.iter().zip(&control.limits.bounds) {
         let is_it = |node: &&mut NodeState| node.source && node.source_number == path.source as u64;
         if let (Some(bound), Some(node)) = (bound, nodes.iter_mut().find(is_it)) {
@@ -169,7 +180,7 @@ fn bound(plan: &Plan, control: &Control, nodes: &mut [NodeState]) {
     }
 }
 
-/// The paths and deadlines that end at operators of this worker.
+/// Makes the tracker of the paths and deadlines that end at operators of this worker.
 fn tracker(plan: &Plan, nodes: &[NodeState], control: &Control, explains: bool) -> Tracker {
     let mut here = vec![None; plan.operators.len()];
     for (number, node) in nodes.iter().enumerate() {
@@ -215,13 +226,13 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         turn.set(number);
     }
     let inbox = worker.seat.inbox();
-    let home_coming = || {
+    let on_return = || {
         let inbox = Arc::clone(inbox);
         Arc::new(move || {
             inbox.schedule(0, CHUNK);
         })
     };
-    let stores = seeds.into_iter().map(|seed| seed.open_with(home_coming())).collect();
+    let stores = seeds.into_iter().map(|seed| seed.open_with(on_return())).collect();
     let edge = |number: usize| &plan.edges[worker.edges[number].plan];
     let edges = || (0..worker.edges.len()).map(edge);
     Context {
@@ -287,7 +298,7 @@ fn hot(worker: &Worker) -> Box<[Hot]> {
     }
     let is_bounded = |node: &NodeState| !node.bounds.is_empty();
     for (hot, _) in hot.iter_mut().zip(&worker.nodes).filter(|(_, node)| is_bounded(node)) {
-        // Each of its messages has a due time, by which it is known when it has arrived.
+        // Each message of a bounded source has an exact due time, by which its arrival is recognised.
         hot.flags |= flag::EXACT;
     }
     if worker.flight.is_some() {

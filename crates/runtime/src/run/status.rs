@@ -1,11 +1,12 @@
-//! What a run does at the moment, for people and programs.
+//! Status of a run at one moment, for people and programs.
 
-use super::handle::{Named, Position};
+use super::handle::{Position, RunFixtures};
 use crate::base::slot::within;
 use crate::engine::control::Control;
-use crate::engine::control::board::Doing;
-use crate::plan::Plan;
+use crate::engine::control::board::{Doing, EdgeSlot, OperatorSlot, PathSlot};
+use crate::plan::{EdgePlan, PathPlan, Plan};
 use crate::run::record::join;
+use onbeat_queue::sync::CachePadded;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::{ClockKind, Obtained};
 use onbeat_trace::{Buckets, Cause};
@@ -14,153 +15,154 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::PoisonError;
 
-/// Causes that are shown.
+/// Largest number of causes in a status.
 const CAUSES: usize = 32;
 
-/// What a run does at the moment.
+/// Status of a run at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStatus {
     /// Name of the pipeline.
     pub name: String,
-    /// In a word.
+    /// Phase of the run.
     pub state: RunState,
-    /// Time since the first step, on the run's clock; of a virtual one, when a worker last looked.
+    /// Time since the first step, on the run's clock, in nanoseconds. A virtual clock shows a worker's last reading.
     pub elapsed_ns: u64,
-    /// Source time of the latest message that was looked at.
+    /// Source time of the latest message that a worker reported, in nanoseconds.
     pub position_ns: u64,
-    /// Source time at the end, where a source knows it.
+    /// Source time at the end, in nanoseconds, if a source knows it.
     pub length_ns: Option<u64>,
-    /// In the plan's order.
+    /// Operators, in the plan's order.
     pub operators: Vec<OperatorStatus>,
-    /// In the graph's order.
+    /// Edges, in the graph's order.
     pub edges: Vec<EdgeStatus>,
-    /// Those whose latency is measured.
+    /// Paths whose latency is measured.
     #[serde(default)]
     pub paths: Vec<PathStatus>,
-    /// What made messages late so far, what cost most first: at most 32.
+    /// Causes that made messages late so far, by falling cost: at most 32.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// What was asked of the machine, and what it gave.
+    /// Settings requested from the machine, and what was obtained.
     #[serde(default)]
     pub obtained: Vec<Obtained>,
-    /// Those that have a name, in the order of their names.
+    /// Named gates, by name.
     pub gates: Vec<GateStatus>,
-    /// Those that have a name, in the order of their names.
+    /// Named events, by name.
     pub events: Vec<EventStatus>,
 }
 
-/// What an operator does at the moment.
+/// Status of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorStatus {
-    /// Its name.
+    /// Name of the operator.
     pub name: String,
-    /// The worker that steps it, or the pool whose workers do.
+    /// Worker that steps the operator, or the pool whose workers do.
     pub worker: String,
-    /// In a word.
+    /// Present activity.
     pub state: Activity,
-    /// What it waits for, where it does.
+    /// The awaited message, room, time or condition in words, while the operator waits.
     pub waits_for: Option<String>,
-    /// Steps that it has made.
+    /// Number of steps so far.
     pub steps: u64,
-    /// Time in them, in nanoseconds, projected from those that were timed.
+    /// Time spent in steps, in nanoseconds, projected from the timed ones.
     #[serde(default)]
     pub busy_ns: u64,
-    /// Steps that ended after its deadline.
+    /// Number of steps that ended after the operator's deadline.
     #[serde(default)]
     pub late: u64,
 }
 
-/// What a path has measured until now.
+/// Latency of a path so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathStatus {
-    /// Its source.
+    /// Source of the path.
     pub from: String,
-    /// Its sink.
+    /// Sink of the path.
     pub to: String,
-    /// The limit in nanoseconds, if it has one.
+    /// Limit on the latency, in nanoseconds, if there is one.
     pub max_latency_ns: Option<u64>,
-    /// Latencies above it.
+    /// Number of latencies above the limit.
     pub misses: u64,
-    /// The longest latency, in nanoseconds.
+    /// Longest latency, in nanoseconds.
     pub max_ns: u64,
-    /// All of them together, in nanoseconds.
+    /// Sum of all latencies, in nanoseconds.
     pub sum_ns: u64,
-    /// The latencies by length, each bucket an eighth of its octave wide from 1 µs to 137 s; what is longer has `u64::MAX`.
+    /// Distribution of the latencies. From 1 µs to 137 s each bucket is an eighth of its octave wide; longer
+    /// latencies are in the bucket `u64::MAX`.
     pub latency: Buckets,
 }
 
-/// What is in an edge at the moment.
+/// Status of an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeStatus {
     /// Sending "operator.port".
     pub from: String,
     /// Receiving "operator.port".
     pub to: String,
-    /// Messages in it.
+    /// Number of queued messages.
     pub depth: u64,
-    /// Messages that it holds.
+    /// Capacity in messages.
     pub capacity: u64,
-    /// Messages that its producer has sent.
+    /// Number of messages that the producer has sent.
     pub sent: u64,
-    /// Messages dropped by its `when_full`.
+    /// Number of messages dropped by the edge's `when_full`.
     pub dropped: u64,
 }
 
-/// A gate at the moment.
+/// Status of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateStatus {
-    /// Its name.
+    /// Name of the gate.
     pub name: String,
     /// Whether operators may pass.
     pub open: bool,
 }
 
-/// An event at the moment.
+/// Status of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventStatus {
-    /// Its name.
+    /// Name of the event.
     pub name: String,
-    /// How often it was rung.
+    /// Number of times that the event was rung.
     pub rung: u64,
 }
 
-/// How far a run is in its life.
+/// Phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Operators are started.
+    /// Operators start.
     Starting,
-    /// It runs.
+    /// Operators are stepped.
     Running,
-    /// All of its sources are paused.
+    /// All sources are paused.
     Paused,
-    /// It was told to stop, and works off what is under way.
+    /// A stop was requested. Messages in flight are processed.
     Stopping,
     /// No operator is stepped any more.
     Ended,
 }
 
-/// What an operator does at the moment, in a word.
+/// Present activity of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// Its first step is still to come.
+    /// The operator has made no step yet.
     NotStarted,
-    /// It has work.
+    /// The operator has work.
     Running,
-    /// It waits.
+    /// The operator waits: [`OperatorStatus::waits_for`] says for what.
     Waiting,
-    /// It is paused.
+    /// The operator is paused.
     Paused,
-    /// Its code has not returned for long.
+    /// The operator's code has not returned within [`Options::watchdog_ns`](crate::Options::watchdog_ns).
     Hangs,
-    /// It has failed, and is started anew in a while.
+    /// The operator has failed and will be restarted.
     Restarting,
-    /// It has ended, or the run has.
+    /// The operator has ended, or the run has.
     Done,
-    /// It has failed, and the run goes on without it.
+    /// The operator has failed. The run continues without it.
     Isolated,
-    /// It has failed, and the run with it.
+    /// The operator has failed, and the run with it.
     Failed,
 }
 
@@ -192,44 +194,48 @@ impl fmt::Display for Activity {
     }
 }
 
-/// From what the board has.
-pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position) -> RunStatus {
+/// Reads the status from the board, which the workers have filled.
+pub(super) fn status(plan: &Plan, control: &Control, fixtures: &RunFixtures, at: Position) -> RunStatus {
+    let operators = operators(plan, control);
+    let edges = plan.edges.iter().zip(&control.board.edges).map(edge);
+    let has_copies = plan.recipe.is_some();
+    RunStatus {
+        name: plan.name.clone(),
+        state: state(control),
+        elapsed_ns: elapsed_ns(plan, control, at),
+        position_ns: at.position_ns,
+        length_ns: at.length_ns,
+        operators: if has_copies { joined_operators(operators) } else { operators.collect() },
+        edges: if has_copies { joined_edges(edges) } else { edges.collect() },
+        paths: joined_paths(plan.paths.iter().zip(&control.board.paths).map(path)),
+        causes: control.misses.so_far().causes.into_iter().take(CAUSES).collect(),
+        obtained: fixtures.obtained.clone(),
+        gates: fixtures
+            .gates
+            .iter()
+            .map(|(name, gate)| GateStatus { name: name.clone(), open: gate.is_open() })
+            .collect(),
+        events: fixtures
+            .events
+            .iter()
+            .map(|(name, event)| EventStatus { name: name.clone(), rung: event.rung() })
+            .collect(),
+    }
+}
+
+fn operators(plan: &Plan, control: &Control) -> impl Iterator<Item = OperatorStatus> {
     let failed: Vec<usize> = {
         let faults = control.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.iter().filter_map(|fault| fault.operator).collect()
     };
     let hangs: Vec<usize> = control.hangs.current().into_iter().map(|(number, _)| number).collect();
-    let edge_name = |edge: u32| {
-        plan.edges.get(edge as usize).map_or(String::new(), |edge| format!("{} → {}", edge.from, edge.to))
-    };
-    let operators = plan.operators.iter().zip(&control.board.operators).enumerate();
-    // Of each part the operator that it is in a step of, which it cannot paint meanwhile.
-    let in_step: Vec<Option<usize>> = (0..plan.parts.len())
-        .map(|part| {
-            let within = control.board.parts[part].within();
-            let is_step = within & (within::START | within::STOP) == 0;
-            let mut here = plan.operators.iter().enumerate().filter(|(_, operator)| operator.part == part);
-            is_step.then(|| here.nth(within as usize).map(|(number, _)| number)).flatten()
-        })
-        .collect();
-    let operators = operators.map(|(number, (operator, slot))| {
-        let wait = |what: String| (Activity::Waiting, Some(what));
+    let in_step = in_step(plan, control);
+    plan.operators.iter().zip(&control.board.operators).enumerate().map(move |(number, (operator, slot))| {
         let (state, waits_for) = match slot.doing() {
             _ if hangs.contains(&number) => (Activity::Hangs, None),
             _ if failed.contains(&number) => (Activity::Failed, None),
             _ if in_step[operator.part] == Some(number) => (Activity::Running, None),
-            Doing::NotStarted => (Activity::NotStarted, None),
-            Doing::Ready => (Activity::Running, None),
-            Doing::AwaitsMessage(edge) => wait(format!("a message on {}", edge_name(edge))),
-            Doing::AwaitsRoom(edge) => wait(format!("room on {}", edge_name(edge))),
-            Doing::AwaitsTime => wait("a time".to_string()),
-            Doing::AwaitsChunk => wait("a chunk from a store that has none left".to_string()),
-            Doing::AwaitsCondition(place) => wait(slot.condition(place)),
-            Doing::Awaits => (Activity::Waiting, None),
-            Doing::Paused => (Activity::Paused, None),
-            Doing::Restarts => (Activity::Restarting, None),
-            Doing::Done => (Activity::Done, None),
-            Doing::Isolated => (Activity::Isolated, None),
+            doing => activity(plan, slot, doing),
         };
         OperatorStatus {
             name: operator.name.clone(),
@@ -240,53 +246,68 @@ pub(super) fn status(plan: &Plan, control: &Control, named: &Named, at: Position
             busy_ns: slot.busy_ns.load(Ordering::Relaxed),
             late: slot.late.load(Ordering::Relaxed),
         }
-    });
-    let edges = plan.edges.iter().zip(&control.board.edges).map(|(edge, slot)| {
-        let taken = slot.taken.load(Ordering::Relaxed);
-        EdgeStatus {
-            from: edge.from.clone(),
-            to: edge.to.clone(),
-            // The ends may have been looked at one after the other.
-            depth: slot.put.load(Ordering::Relaxed).saturating_sub(taken).min(edge.capacity as u64),
-            capacity: edge.capacity as u64,
-            sent: slot.sent.load(Ordering::Relaxed),
-            dropped: slot.dropped.load(Ordering::Relaxed),
-        }
-    });
-    let has_copies = plan.recipe.is_some();
-    RunStatus {
-        name: plan.name.clone(),
-        state: state(control),
-        elapsed_ns: elapsed_ns(plan, control, at),
-        position_ns: at.position_ns,
-        length_ns: at.length_ns,
-        operators: if has_copies { joined_operators(operators) } else { operators.collect() },
-        edges: if has_copies { joined_edges(edges) } else { edges.collect() },
-        paths: joined_paths(plan.paths.iter().zip(&control.board.paths).map(|(path, slot)| PathStatus {
-            from: path.from.clone(),
-            to: path.to.clone(),
-            max_latency_ns: path.max_latency_ns,
-            misses: slot.misses.load(Ordering::Relaxed),
-            max_ns: slot.latency.max_ns(),
-            sum_ns: slot.latency.sum_ns(),
-            latency: slot.latency.buckets(),
-        })),
-        causes: control.misses.so_far().causes.into_iter().take(CAUSES).collect(),
-        obtained: named.obtained.clone(),
-        gates: named
-            .gates
-            .iter()
-            .map(|(name, gate)| GateStatus { name: name.clone(), open: gate.is_open() })
-            .collect(),
-        events: named
-            .events
-            .iter()
-            .map(|(name, event)| EventStatus { name: name.clone(), rung: event.rung() })
-            .collect(),
+    })
+}
+
+/// By part: the operator that is inside a step. Its part cannot fill the board meanwhile.
+fn in_step(plan: &Plan, control: &Control) -> Vec<Option<usize>> {
+    let in_part = |part: usize| {
+        let within = control.board.parts[part].within();
+        let is_step = within & (within::START | within::STOP) == 0;
+        let mut here = plan.operators.iter().enumerate().filter(|(_, operator)| operator.part == part);
+        is_step.then(|| here.nth(within as usize).map(|(number, _)| number)).flatten()
+    };
+    (0..plan.parts.len()).map(in_part).collect()
+}
+
+/// Activity that a part has shown of an operator, and the awaited thing in words.
+fn activity(plan: &Plan, slot: &OperatorSlot, doing: Doing) -> (Activity, Option<String>) {
+    let edge_name = |edge: u32| {
+        plan.edges.get(edge as usize).map_or(String::new(), |edge| format!("{} → {}", edge.from, edge.to))
+    };
+    let wait = |what: String| (Activity::Waiting, Some(what));
+    match doing {
+        Doing::NotStarted => (Activity::NotStarted, None),
+        Doing::Ready => (Activity::Running, None),
+        Doing::AwaitsMessage(edge) => wait(format!("a message on {}", edge_name(edge))),
+        Doing::AwaitsRoom(edge) => wait(format!("room on {}", edge_name(edge))),
+        Doing::AwaitsTime => wait("a time".to_string()),
+        Doing::AwaitsChunk => wait("a chunk from a store that has none left".to_string()),
+        Doing::AwaitsCondition(place) => wait(slot.condition(place)),
+        Doing::Awaits => (Activity::Waiting, None),
+        Doing::Paused => (Activity::Paused, None),
+        Doing::Restarts => (Activity::Restarting, None),
+        Doing::Done => (Activity::Done, None),
+        Doing::Isolated => (Activity::Isolated, None),
     }
 }
 
-/// Copies of an operator are told as one: what it does is what the busiest of them does.
+fn edge((edge, slot): (&EdgePlan, &CachePadded<EdgeSlot>)) -> EdgeStatus {
+    let taken = slot.taken.load(Ordering::Relaxed);
+    EdgeStatus {
+        from: edge.from.clone(),
+        to: edge.to.clone(),
+        // The workers may have shown the two ends at different times.
+        depth: slot.put.load(Ordering::Relaxed).saturating_sub(taken).min(edge.capacity as u64),
+        capacity: edge.capacity as u64,
+        sent: slot.sent.load(Ordering::Relaxed),
+        dropped: slot.dropped.load(Ordering::Relaxed),
+    }
+}
+
+fn path((path, slot): (&PathPlan, &PathSlot)) -> PathStatus {
+    PathStatus {
+        from: path.from.clone(),
+        to: path.to.clone(),
+        max_latency_ns: path.max_latency_ns,
+        misses: slot.misses.load(Ordering::Relaxed),
+        max_ns: slot.latency.max_ns(),
+        sum_ns: slot.latency.sum_ns(),
+        latency: slot.latency.buckets(),
+    }
+}
+
+/// Adds up the replicas of each operator. The state is that of the busiest replica.
 fn joined_operators(all: impl Iterator<Item = OperatorStatus>) -> Vec<OperatorStatus> {
     let rank = |state: Activity| match state {
         Activity::Failed => 0,
@@ -310,7 +331,7 @@ fn joined_operators(all: impl Iterator<Item = OperatorStatus>) -> Vec<OperatorSt
     )
 }
 
-/// The same of edges.
+/// Adds up the replicas of each edge.
 fn joined_edges(all: impl Iterator<Item = EdgeStatus>) -> Vec<EdgeStatus> {
     let key = |one: &EdgeStatus| (one.from.clone(), one.to.clone());
     join(all, key, |sum, one| {
@@ -321,7 +342,7 @@ fn joined_edges(all: impl Iterator<Item = EdgeStatus>) -> Vec<EdgeStatus> {
     })
 }
 
-/// The same of paths.
+/// Adds up the replicas of each path.
 fn joined_paths(all: impl Iterator<Item = PathStatus>) -> Vec<PathStatus> {
     let key = |path: &PathStatus| (path.from.clone(), path.to.clone(), path.max_latency_ns);
     join(all, key, |sum, one| {
@@ -335,7 +356,7 @@ fn joined_paths(all: impl Iterator<Item = PathStatus>) -> Vec<PathStatus> {
     })
 }
 
-/// Workers look at the clock when they have something to do; a real one goes on meanwhile.
+/// Time since the start. Workers read the clock only while they have work, so a real clock is read here again.
 fn elapsed_ns(plan: &Plan, control: &Control, at: Position) -> u64 {
     let start_ns = control.start_ns.get().copied().filter(|_| !control.board.is_closed());
     let (Some(start_ns), ClockKind::Real) = (start_ns, plan.options.clock) else { return at.elapsed_ns };

@@ -4,7 +4,7 @@ use super::answer;
 use super::request::{LINE_BYTES, Request};
 use crate::base::wording::{near, quoted};
 use crate::engine::order::Order;
-use crate::run::{Asking, OrderError, RunHandle};
+use crate::run::{OrderError, PendingOrder, RunHandle};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ pub(super) struct Client {
     /// Answered, and not yet written.
     output: Vec<u8>,
     /// What it has asked for and the workers have not done yet.
-    asking: Option<Asking>,
+    asking: Option<PendingOrder>,
     /// When something was last heard of it.
     heard: Instant,
     /// No more comes.
@@ -35,9 +35,9 @@ pub(super) struct Client {
 }
 
 /// What becomes of a request.
-enum Outcome {
+enum Reply {
     Answered(Vec<u8>),
-    Asked(Asking),
+    Asked(PendingOrder),
 }
 
 impl Client {
@@ -90,7 +90,7 @@ impl Client {
         let mut has_asked = false;
         loop {
             if let Some(asking) = &mut self.asking {
-                let Some(result) = asking.look(Duration::ZERO) else { return };
+                let Some(result) = asking.poll(Duration::ZERO) else { return };
                 self.asking = None;
                 self.answer(&answered(result));
             }
@@ -134,8 +134,8 @@ impl Client {
         match Request::read(line) {
             Err(error) => self.refuse(&error),
             Ok(request) => match carry_out(request, handle) {
-                Outcome::Answered(line) => self.answer(&line),
-                Outcome::Asked(asking) => self.asking = Some(asking),
+                Reply::Answered(line) => self.answer(&line),
+                Reply::Asked(asking) => self.asking = Some(asking),
             },
         }
     }
@@ -187,10 +187,10 @@ fn answered(result: Result<(), OrderError>) -> Vec<u8> {
     }
 }
 
-fn carry_out(request: Request, handle: &RunHandle) -> Outcome {
+fn carry_out(request: Request, handle: &RunHandle) -> Reply {
     let asked = match request {
-        Request::Hello {} => return Outcome::Answered(answer::hello(handle.name())),
-        Request::Status {} => return Outcome::Answered(answer::status(&handle.status())),
+        Request::Hello {} => return Reply::Answered(answer::hello(handle.name())),
+        Request::Status {} => return Reply::Answered(answer::status(&handle.status())),
         Request::Pause { operator: None } => Ok(handle.ask_all(true)),
         Request::Resume { operator: None } => Ok(handle.ask_all(false)),
         Request::Pause { operator: Some(name) } => handle.ask(&name, Order::Pause),
@@ -215,21 +215,21 @@ fn carry_out(request: Request, handle: &RunHandle) -> Outcome {
         }
     };
     match asked {
-        Ok(asking) => Outcome::Asked(asking),
-        Err(error) => Outcome::Answered(answer::wrong(&error.to_string())),
+        Ok(asking) => Reply::Asked(asking),
+        Err(error) => Reply::Answered(answer::wrong(&error.to_string())),
     }
 }
 
 /// What no worker has to be asked for.
-fn at_once(handle: &RunHandle, order: impl FnOnce()) -> Outcome {
+fn at_once(handle: &RunHandle, order: impl FnOnce()) -> Reply {
     if handle.is_over() {
-        return Outcome::Answered(answered(Err(OrderError::Over)));
+        return Reply::Answered(answered(Err(OrderError::Over)));
     }
     order();
-    Outcome::Answered(answer::done())
+    Reply::Answered(answer::done())
 }
 
-fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Outcome {
+fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Reply {
     let hint = near(name, known);
-    Outcome::Answered(answer::wrong(&format!("there is no {what} {}{hint}", quoted(name))))
+    Reply::Answered(answer::wrong(&format!("there is no {what} {}{hint}", quoted(name))))
 }

@@ -12,20 +12,20 @@
 
 mod answer;
 mod client;
-mod place;
 mod request;
-mod turns;
+mod server;
+mod socket_file;
 
 use crate::base::helper::Helper;
 use crate::pipeline::Pipeline;
 use crate::run::{Run, RunError, RunHandle, Service};
 use onbeat_trace::record::ThreadRecord;
 use onbeat_trace::{Evidence, NoEvidence};
-use place::Place;
+use server::ControlServer;
+use socket_file::SocketFile;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use turns::Turns;
 
 /// Its thread's name.
 const NAME: &str = "onbeat-control";
@@ -69,7 +69,7 @@ pub struct ControlError {
 /// ```
 #[derive(Debug)]
 pub struct ControlSocket {
-    place: Place,
+    file: SocketFile,
 }
 
 impl ControlSocket {
@@ -83,15 +83,15 @@ impl ControlSocket {
     /// which is left alone.
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, ControlError> {
         let path = path.as_ref();
-        match Place::take(path) {
-            Ok(place) => Ok(ControlSocket { place }),
+        match SocketFile::take(path) {
+            Ok(file) => Ok(ControlSocket { file }),
             Err(reason) => Err(ControlError { path: path.to_path_buf(), reason }),
         }
     }
 
     /// Its name, as it was given.
     pub fn path(&self) -> &Path {
-        self.place.path()
+        self.file.path()
     }
 
     /// Starts the thread, on the house-keeping cores if there are any.
@@ -104,7 +104,7 @@ impl ControlSocket {
         let purpose = "answers those who watch and steer the run from outside";
         let helper = Helper { name: NAME, purpose, house_keeping: house_keeping.to_vec() };
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
-        let thread = helper.start(move || Turns::new(self.place, handle, ended).run());
+        let thread = helper.start(move || ControlServer::new(self.file, handle, ended).run());
         Ok(Serving { end: Some(end), thread: Some(thread.map_err(cannot)?) })
     }
 }

@@ -1,15 +1,15 @@
-//! Why a worker had no core.
+//! Causes for which a worker had no core.
 
 use super::{Piece, Took, What};
 use crate::explain::case::{Scheduling, ThreadFacts};
 use onbeat_trace::{CauseClass, Class, KernelEvent, Left, OffCpu};
 use std::ops::Range;
 
-/// Threads from this priority on have no real-time policy, as the kernel counts.
+/// Lowest kernel priority number of threads without a real-time policy.
 const FAIR_PRIORITY: i32 = 100;
 
 impl Piece<'_, '_> {
-    /// The thread had no core.
+    /// Adds a time in which the thread had no core.
     pub(super) fn without_core(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
         let ready_ns = off.runnable_ns.clamp(at.start, at.end);
         let asleep_ns = ready_ns - at.start;
@@ -25,7 +25,7 @@ impl Piece<'_, '_> {
         self.ready(thread, off, ready_ns..at.end, took);
     }
 
-    /// A step of this operator waited for something.
+    /// Cause of a wait inside a step of this operator.
     pub(super) fn waited(&self, off: &OffCpu, operator: u32) -> What {
         let waker = off.woken_by.as_ref();
         let holder = waker.filter(|waker| waker.is_ours && !waker.is_interrupt);
@@ -42,7 +42,7 @@ impl Piece<'_, '_> {
         What { detail, ..self.what(class, name, Some(off.from_cpu)) }
     }
 
-    /// The thread could have run.
+    /// Adds a time in which the thread was runnable without a core.
     fn ready(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
         if at.is_empty() {
             return;
@@ -56,19 +56,20 @@ impl Piece<'_, '_> {
                 continue;
             }
             let what = match event.class {
-                Class::Thread => self.first(thread, off, event),
+                Class::Thread => self.occupied_by(thread, off, event),
                 _ => self.interrupted(event, core),
             };
-            self.not_told(thread, off, from_ns - now_ns, took);
+            self.without_event(thread, off, from_ns - now_ns, took);
             took.add(what, to_ns - from_ns);
             now_ns = to_ns;
         }
-        self.not_told(thread, off, at.end - now_ns, took);
+        self.without_event(thread, off, at.end - now_ns, took);
     }
 
-    fn not_told(&self, thread: &ThreadFacts, off: &OffCpu, ns: u64, took: &mut Took) {
+    /// Adds a time in which the thread was runnable and no event is known on the core.
+    fn without_event(&self, thread: &ThreadFacts, off: &OffCpu, ns: u64, took: &mut Took) {
         if thread.scheduling == Scheduling::Deadline && off.why == Left::Taken {
-            // Nobody has a turn while its run time is used up, on no core.
+            // Used-up run time keeps a deadline thread from all cores.
             took.add(self.what(CauseClass::DeadlineBudget, "", Some(off.cpu)), ns);
         } else if off.from_cpu == off.cpu {
             took.add(self.what(CauseClass::RunQueueWait, "", Some(off.cpu)), ns);
@@ -78,8 +79,8 @@ impl Piece<'_, '_> {
         }
     }
 
-    /// The core was with this thread, or idle, though ours could have run.
-    fn first(&self, thread: &ThreadFacts, off: &OffCpu, event: &KernelEvent) -> What {
+    /// Cause for which the core ran the event's thread, or was idle, while our thread was runnable.
+    fn occupied_by(&self, thread: &ThreadFacts, off: &OffCpu, event: &KernelEvent) -> What {
         let core = Some(off.cpu);
         let is_idle = event.pid == 0;
         let was_taken = off.why == Left::Taken;
@@ -106,7 +107,7 @@ impl Piece<'_, '_> {
     }
 }
 
-/// A priority of the kernel, as rtla writes policies.
+/// Policy for a kernel priority, in the notation of rtla.
 pub(super) fn policy(priority: i32) -> String {
     match priority {
         ..0 => "d".to_owned(),

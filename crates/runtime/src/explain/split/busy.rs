@@ -1,4 +1,4 @@
-//! What a worker did with its core while a message waited.
+//! Causes while a worker had its core: its own steps, full edges, other steps before the message.
 
 use super::slices::Slice;
 use super::{Piece, Took, What, beyond};
@@ -6,11 +6,11 @@ use onbeat_trace::{CauseClass, OffCpu, Span};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// More than the way of a worker from one step to the next.
+/// Bound for the time of a worker from one step to the next.
 const BETWEEN_NS: u64 = 50_000;
 
 impl Piece<'_, '_> {
-    /// Nobody took the core from the thread: a step of its own is it.
+    /// Adds a time in which the thread had its core: for a run its own computing, for a wait other steps.
     pub(super) fn own(&self, at: Range<u64>, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {
         if at.is_empty() {
             return;
@@ -22,7 +22,7 @@ impl Piece<'_, '_> {
         self.not_full(at, took).into_iter().for_each(|at| self.busy(at, took, own));
     }
 
-    /// Puts down what full edges had of this stretch; the rest comes back.
+    /// Adds the time in which full edges held the operator. Returns the rest.
     fn not_full(&self, at: Range<u64>, took: &mut Took) -> Vec<Range<u64>> {
         let mut rest = Vec::new();
         let mut now_ns = at.start;
@@ -39,12 +39,12 @@ impl Piece<'_, '_> {
 
     fn full(&self, edge: u32, ns: u64, took: &mut Took) {
         let Some(edge) = self.case.edges.get(edge as usize) else { return };
-        let taker = self.case.operators.get(edge.to as usize).map_or("", |operator| &operator.name);
-        let detail = Some(format!("{taker} did not take"));
+        let consumer = self.case.operators.get(edge.to as usize).map_or("", |operator| &operator.name);
+        let detail = Some(format!("{consumer} did not take"));
         took.add(What { detail, ..self.what(CauseClass::DownstreamFull, &*edge.name, None) }, ns);
     }
 
-    /// A wait in which the worker did something else.
+    /// Adds a wait in which the worker ran other steps.
     fn busy(&self, at: Range<u64>, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {
         let Slice { source, sequence, .. } = *self.slice;
         let mut now_ns = at.start;
@@ -59,7 +59,7 @@ impl Piece<'_, '_> {
             if is_own {
                 let own = own.entry(span.operator).or_default();
                 own.0 += to_ns - from_ns;
-                // A step is counted where it begins.
+                // A step counts in the slice in which it begins.
                 own.1 += u64::from(span.start_ns == from_ns);
             } else {
                 self.blame(span, to_ns - from_ns, took);
@@ -69,8 +69,8 @@ impl Piece<'_, '_> {
         self.between(now_ns..at.end, took);
     }
 
-    /// The worker had a core, was in no step, and nothing of the kernel is known. Its own way from step to step takes a few
-    /// microseconds at most: more is the machine's, where no step goes unrecorded.
+    /// Adds a time between steps, with a core and without kernel events. A worker goes from step to step in a few
+    /// microseconds at most. A longer time is hardware's if all steps are recorded.
     fn between(&self, at: Range<u64>, took: &mut Took) {
         let ns = at.end.saturating_sub(at.start);
         let is_long = ns >= BETWEEN_NS && self.case.is_complete;
@@ -78,8 +78,8 @@ impl Piece<'_, '_> {
         took.add(self.what(class, "", None), ns);
     }
 
-    /// The message waited so long for another step: for what made that longer than usual, or later, as far as that goes, and else
-    /// for its turn.
+    /// Adds a wait of `waited_ns` for another step: first the causes that made this step longer than usual, then those
+    /// that made it late, and for the rest the queue.
     fn blame(&self, step: &Span, mut waited_ns: u64, took: &mut Took) {
         let Some(facts) = self.case.operators.get(step.operator as usize) else { return };
         let queue = What {
@@ -115,14 +115,14 @@ impl Piece<'_, '_> {
             let beyond = beyond(self.case, step.operator, allowed_ns, own_ns - allowed_ns, faults);
             beyond.into_iter().for_each(|(what, ns)| take(what, ns, &mut waited_ns));
         }
-        // What is within the wait has been put down already: only what came before it has pushed the step into it.
+        // Causes within the wait are added already. Only those before it pushed the step into the wait.
         if step.start_ns < self.slice.at.start {
             let before = slice(step.start_ns..self.slice.at.start.min(until_ns), true);
             let mut inside = Took::default();
             Piece { slice: &before, back: 0, ..*self }.split(&mut inside, &mut BTreeMap::new());
             inside.excess.into_iter().for_each(|(what, ns)| take(what, ns, &mut waited_ns));
         }
-        // It may have begun late itself.
+        // The step may have begun late itself.
         if step.due_ns < step.start_ns && step.due_ns < self.slice.at.start {
             let wait = slice(step.due_ns..step.start_ns.min(self.slice.at.start), false);
             let mut inside = Took::default();
@@ -135,7 +135,7 @@ impl Piece<'_, '_> {
         took.add(queue, waited_ns);
     }
 
-    /// It slept while its message waited: within another step, or because there was nothing that it knew of.
+    /// Adds a time in which the worker slept while its message waited: inside another step, or without known work.
     pub(super) fn asleep(&self, off: Option<&OffCpu>, at: Range<u64>, took: &mut Took) {
         for at in self.not_full(at, took) {
             let mut now_ns = at.start;
@@ -155,13 +155,13 @@ impl Piece<'_, '_> {
         let what = if self.is_source() {
             self.what(CauseClass::TimerLate, "", None)
         } else {
-            // It was told late that there is something.
+            // The worker was notified late.
             self.what(CauseClass::RunQueueWait, "wake-up", None)
         };
         took.add(what, ns);
     }
 
-    /// Steps of this worker that overlap a stretch of time, by their begin.
+    /// Steps of this worker that overlap a time, by start.
     fn steps_in(&self, at: &Range<u64>) -> Vec<&Span> {
         let overlaps = |span: &&Span| {
             span.worker == self.slice.worker && span.start_ns < at.end && span.end_ns > at.start

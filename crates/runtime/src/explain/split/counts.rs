@@ -1,12 +1,12 @@
-//! What is known of a window by counts alone: how much, not when.
+//! Causes by counters alone, which give amounts without times.
 
 use super::{Took, What};
 use crate::explain::case::Case;
 use onbeat_trace::CauseClass;
 use std::cmp::Reverse;
 
-/// Puts down what was counted in place of what could not be told: never more than that.
-pub(super) fn put_down(case: &Case<'_>, took: &mut Took) {
+/// Replaces unexplained and own time by counted causes, up to the counted amount.
+pub(super) fn apply(case: &Case<'_>, took: &mut Took) {
     let mut workers: Vec<u32> = case.way.iter().map(|span| span.worker).collect();
     workers.sort_unstable();
     workers.dedup();
@@ -19,7 +19,7 @@ pub(super) fn put_down(case: &Case<'_>, took: &mut Took) {
     }
     let detail = "counted by /proc";
     let moved = replace(took, CauseClass::RunQueueWait, detail, run_queue_ns);
-    // What was waited for a core was no fault.
+    // Page faults count only if no wait for a core was found.
     if moved == 0 {
         let ns = faults.saturating_mul(case.fault_ns);
         let detail = format!("{faults} page faults, {detail}");
@@ -27,7 +27,7 @@ pub(super) fn put_down(case: &Case<'_>, took: &mut Took) {
     }
 }
 
-/// At most so much of what is the operators' own or unexplained is of this class. Says how much it was.
+/// Moves at most `most_ns` of the operators' own and of the unexplained time to this class. Returns the moved time.
 fn replace(took: &mut Took, class: CauseClass, detail: &str, most_ns: u64) -> u64 {
     let is_open = |what: &What| matches!(what.class, CauseClass::OwnCompute | CauseClass::Unexplained);
     let mut open: Vec<(What, u64)> =

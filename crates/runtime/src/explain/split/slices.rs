@@ -1,25 +1,25 @@
-//! A window of time, cut by the steps of the message that it is about.
+//! Slices: a window of time, cut by the steps of its message.
 
 use super::BACK;
 use crate::explain::case::Case;
 use onbeat_trace::Span;
 use std::ops::Range;
 
-/// A stretch of the window.
+/// One step of the message, or the wait before it.
 #[derive(Debug, Clone)]
 pub(super) struct Slice {
     pub at: Range<u64>,
     pub worker: u32,
     pub operator: u32,
-    /// The step itself; `None` for the wait before it.
+    /// Whether this is the step itself, and not the wait before it.
     pub run: bool,
-    /// Edges without room that held its operator back, from when to when, by time.
+    /// Full edges that held the operator back, with the times, in order.
     pub held: Vec<(u32, Range<u64>)>,
     pub source: u32,
     pub sequence: u64,
 }
 
-/// From the one time to the other, by the steps of the way.
+/// Cuts a time by the steps of the route.
 pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) -> Vec<Slice> {
     let mut slices = Vec::new();
     let mut now_ns = from_ns;
@@ -45,7 +45,7 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
         now_ns = end_ns;
     }
     if now_ns < to_ns {
-        // A step that was not recorded, or nothing at all.
+        // An unrecorded step, or no step.
         let (worker, operator, source, sequence) =
             way.last().map_or((u32::MAX, u32::MAX, u32::MAX, 0), |span| {
                 (span.worker, span.operator, span.source, span.sequence)
@@ -56,8 +56,8 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
     slices
 }
 
-/// From when to when an operator was held back in a stretch of time, and by which edge: each time until the other end took
-/// something. What waits behind a message that is held waits as well. Where the other end was held itself, its edge is the one.
+/// Times in which an operator was held back, each with the full edge. A time ends when the consumer takes a message.
+/// Messages queued after a held message wait as well. If the consumer was held itself, its own edge is the cause.
 fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(u32, Range<u64>)> {
     let mut all = Vec::new();
     let mut free_ns = within.start;
@@ -74,7 +74,7 @@ fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(u32, Range<
     all
 }
 
-/// When there was room again for a step that was held back; `None` where it was not.
+/// Time at which a held step had room again; `None` if the step was not held.
 fn room_ns(case: &Case<'_>, span: &Span) -> Option<u64> {
     let edge = case.edges.get(span.held_by as usize)?;
     let takes = case.spans.iter().filter(|other| other.operator == edge.to);
@@ -83,18 +83,18 @@ fn room_ns(case: &Case<'_>, span: &Span) -> Option<u64> {
     Some(first.unwrap_or(span.start_ns))
 }
 
-/// The edge that is the reason, of several in a row.
+/// Edge that is the cause, if several full edges follow each other.
 fn first_full(case: &Case<'_>, span: &Span) -> u32 {
     let mut span = span;
     for _ in 0..BACK {
         let Some(edge) = case.edges.get(span.held_by as usize) else { break };
         let middle_ns = span.held_ns.midpoint(room_ns(case, span).unwrap_or(span.start_ns));
-        let behind = case.spans.iter().find(|other| {
+        let consumer = case.spans.iter().find(|other| {
             let is_held =
                 room_ns(case, other).is_some_and(|until_ns| (other.held_ns..until_ns).contains(&middle_ns));
             other.operator == edge.to && is_held
         });
-        match behind {
+        match consumer {
             Some(other) => span = other,
             None => break,
         }

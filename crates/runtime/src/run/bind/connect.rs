@@ -1,4 +1,4 @@
-//! The queues of a plan's edges: made, told who is at their ends, and handed to the ports.
+//! Queues of a plan's edges: made, told which operators are at their ends, and given to the ports.
 
 use super::{EdgePlace, Place};
 use crate::engine::team::Team;
@@ -12,10 +12,10 @@ use onbeat_queue::Owner;
 use onbeat_trace::record::WhenFull;
 use std::sync::Arc;
 
-/// What both ends of each edge are told, and its probe.
-pub(super) type Connected = (Vec<(EdgeSpec, EdgeSpec)>, Vec<Arc<dyn Probe>>);
+/// Specification of each edge's two ends, and the probes of the edges.
+pub(super) type ConnectedEdges = (Vec<(EdgeSpec, EdgeSpec)>, Vec<Arc<dyn Probe>>);
 
-/// Makes the queues and hands their ends to the ports.
+/// Makes the queues and gives their ends to the ports.
 pub(super) fn connect(
     plan: &Plan,
     nodes: &mut [Node],
@@ -23,7 +23,7 @@ pub(super) fn connect(
     edges: &[EdgePlace],
     owners: &[Owner],
     team: &Team,
-) -> Connected {
+) -> ConnectedEdges {
     let mut edges_into = vec![0u32; nodes.len()];
     let mut required_into = vec![0u32; nodes.len()];
     for wire in &plan.wires {
@@ -90,7 +90,7 @@ pub(super) fn connect(
     (specs, probes)
 }
 
-/// Messages on an edge from which on its producer waits, where that wants room for `room` more.
+/// Number of messages on an edge at which its producer waits, if it wants room for `room` more.
 fn waits_at(edge: &plan::EdgePlan, room: usize) -> u32 {
     match (edge.when_full, room) {
         (WhenFull::Wait, 1..) => (edge.capacity + 1 - room) as u32,

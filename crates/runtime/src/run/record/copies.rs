@@ -1,4 +1,4 @@
-//! Operators, edges and paths that a recipe has made several times are told as one: those with the same name are copies.
+//! Replicas added up: operators, edges and paths with the same name have one row in the record.
 
 use crate::engine::worker::PathStatistics;
 use onbeat_trace::Histogram;
@@ -6,7 +6,7 @@ use onbeat_trace::record::{EdgeRecord, OperatorRecord, OperatorState, PathRecord
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Adds up those with the same key, which stay where the first of them is.
+/// Adds up items with the same key. The sum has the position of the first one.
 pub(crate) fn join<T, K: Eq + Hash>(
     all: impl IntoIterator<Item = T>,
     key: impl Fn(&T) -> K,
@@ -24,7 +24,7 @@ pub(crate) fn join<T, K: Eq + Hash>(
     joined
 }
 
-/// With the durations of their steps, and the most steps that one copy made.
+/// Adds up operators with the durations of their steps. `worker` is that of the replica with most steps.
 pub(super) fn operators(all: impl Iterator<Item = (OperatorRecord, Histogram)>) -> Vec<OperatorRecord> {
     let with_most = all.map(|(record, steps)| (record.steps, steps, record));
     let joined = join(
@@ -52,6 +52,7 @@ pub(super) fn operators(all: impl Iterator<Item = (OperatorRecord, Histogram)>) 
     joined.into_iter().map(|(_, steps, record)| whole_operator(record, &steps)).collect()
 }
 
+/// Adds up edges.
 pub(super) fn edges(all: Vec<EdgeRecord>) -> Vec<EdgeRecord> {
     let key = |edge: &EdgeRecord| (edge.from.clone(), edge.to.clone());
     join(all, key, |sum, edge| {
@@ -64,7 +65,7 @@ pub(super) fn edges(all: Vec<EdgeRecord>) -> Vec<EdgeRecord> {
     })
 }
 
-/// With what was measured on them.
+/// Adds up paths with their measurements.
 pub(super) fn paths(all: impl Iterator<Item = (PathRecord, PathStatistics)>) -> Vec<PathRecord> {
     let key =
         |(path, _): &(PathRecord, PathStatistics)| (path.from.clone(), path.to.clone(), path.max_latency_ns);
@@ -76,14 +77,14 @@ pub(super) fn paths(all: impl Iterator<Item = (PathRecord, PathStatistics)>) -> 
     joined.into_iter().map(|(record, measured)| whole_path(record, &measured)).collect()
 }
 
-/// With what its steps took.
+/// Completes a record with the durations of its steps.
 pub(super) fn whole_operator(mut record: OperatorRecord, steps: &Histogram) -> OperatorRecord {
     record.step = steps.summary();
     record.steps_by_time = (steps.count() > 0).then(|| steps.to_record());
     record
 }
 
-/// With what was measured on it.
+/// Completes a record with the measurements of the path.
 pub(super) fn whole_path(mut record: PathRecord, measured: &PathStatistics) -> PathRecord {
     record.latency = measured.latency.summary();
     record.latencies_by_time = (record.latency.count > 0).then(|| measured.latency.to_record());

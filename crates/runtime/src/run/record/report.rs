@@ -1,4 +1,4 @@
-//! What threads and parts report at their end.
+//! Reports of threads and parts at their end.
 
 use super::copies;
 use crate::base::bounded_list::BoundedList;
@@ -15,36 +15,37 @@ use onbeat_trace::record::{
     ThreadRecord,
 };
 use onbeat_trace::{Histogram, Summary};
-/// What one thread has to say at its end.
+
+/// Report of one thread at its end.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadReport {
     pub(super) parts: Vec<PartReport>,
     pub(super) thread: Option<ThreadRecord>,
 }
 
-/// How a thread has spent the run, in real time.
+/// Use of a thread's time during the run, in real time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Time {
+pub(crate) struct ThreadTime {
     begin_ns: u64,
     end_ns: u64,
     pub idle_ns: u64,
-    /// The most that it slept past an alarm.
+    /// Longest time from an alarm to the thread's wake-up.
     late_ns: Option<u64>,
-    /// At the first step; then since.
+    /// Resource use: until [`ThreadTime::end`] that at the first step, afterwards the difference to it.
     usage: Usage,
-    /// The same, where the program counts.
+    /// Allocations, likewise; `None` if the program does not count them.
     allocations: Option<u64>,
 }
 
-impl Time {
+impl ThreadTime {
     pub fn begin(clock: &RunClock) -> Self {
         let begin_ns = clock.real_ns();
-        let mut time = Time { begin_ns, end_ns: begin_ns, ..Time::default() };
+        let mut time = ThreadTime { begin_ns, end_ns: begin_ns, ..ThreadTime::default() };
         time.after_start();
         time
     }
 
-    /// It waited from `begin_ns` to `now_ns`, for an alarm at `alarm_ns` at the latest; `u64::MAX` for none.
+    /// Adds a wait from `begin_ns` to `now_ns`, for an alarm at `alarm_ns` at the latest; `u64::MAX` for none.
     pub fn waited(&mut self, begin_ns: u64, now_ns: u64, alarm_ns: u64) {
         self.idle_ns += now_ns.saturating_sub(begin_ns);
         if now_ns >= alarm_ns && begin_ns < alarm_ns {
@@ -52,7 +53,7 @@ impl Time {
         }
     }
 
-    /// The first step is next: what is counted from here on was not asked for.
+    /// Sets the base of the counters before the first step. Allocations after it are unwanted.
     pub fn after_start(&mut self) {
         self.allocations = onbeat_os::allocations::of_thread();
         self.usage = Usage::of_thread().unwrap_or_default();
@@ -67,8 +68,8 @@ impl Time {
 }
 
 impl ThreadReport {
-    /// On the thread itself.
-    pub fn new(plan: &Plan, worker: usize, parts: Vec<PartReport>, time: Time) -> Self {
+    /// Makes the report. Runs on the thread itself.
+    pub fn new(plan: &Plan, worker: usize, parts: Vec<PartReport>, time: ThreadTime) -> Self {
         let thread = ThreadRecord {
             name: plan.workers[worker].name.clone(),
             purpose: "steps operators".to_string(),
@@ -86,7 +87,7 @@ impl ThreadReport {
         ThreadReport { parts, thread: Some(thread) }
     }
 
-    /// Of a thread that does not come back.
+    /// Report of a thread that does not come back.
     pub fn given_up(plan: &Plan, worker: usize, tid: i32) -> Self {
         let thread = ThreadRecord {
             name: plan.workers[worker].name.clone(),
@@ -97,7 +98,7 @@ impl ThreadReport {
         ThreadReport { thread: Some(thread), ..ThreadReport::default() }
     }
 
-    /// With what sharing did on it.
+    /// Adds the counters of the pool.
     pub fn with_counts(
         mut self,
         SharingCounts { taken, stolen, woken, parked, helped }: SharingCounts,
@@ -109,15 +110,15 @@ impl ThreadReport {
     }
 }
 
-/// What one part has to say at its end. Numbers are those of the plan.
+/// Report of one part at its end. Numbers are those of the plan.
 #[derive(Debug, Default)]
 pub(crate) struct PartReport {
-    /// With what copies and those who have noted steps are added up by, where there are any.
+    /// Records, with the step durations by which replicas and recorded steps are added up, if there are any.
     pub operators: Vec<(usize, OperatorRecord, Option<Histogram>)>,
     pub(super) outs: Vec<(usize, OutEnd)>,
     pub(super) inputs: Vec<(usize, InEnd)>,
     pub paths: Vec<(usize, PathRecord, Option<PathStatistics>)>,
-    /// Messages that sources sent: number of the source, and how many.
+    /// Messages sent by each source: number of the source, number of messages.
     pub sent: Vec<(usize, u64)>,
     pub stores: Vec<StoreRecord>,
     pub misses: BoundedList<Miss>,
@@ -129,21 +130,21 @@ pub(crate) struct PartReport {
     pub source: Option<String>,
 }
 
-/// What is known at the producer's end of an edge.
+/// Counters at the producer's end of an edge.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OutEnd {
     pub sent: u64,
     pub dropped: u64,
-    /// Of those, the ones that the consumer's counters have too: they were taken out again.
+    /// Dropped messages that the consumer's counters also have, because they were taken out of the queue.
     pub dropped_taken: u64,
-    /// Of those dropped, the ones that never were in the queue.
+    /// Dropped messages that never were in the queue.
     pub refused: u64,
-    /// Not sent because the consumer was done.
+    /// Messages not sent because the consumer was done.
     pub ignored: u64,
     pub deepest: u32,
 }
 
-/// What is known at the consumer's end of an edge.
+/// Counters at the consumer's end of an edge.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct InEnd {
     pub taken: u64,
@@ -152,7 +153,7 @@ pub(super) struct InEnd {
     pub deepest: u32,
 }
 
-/// What a part has measured.
+/// Makes the report of a part.
 pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize, end_ns: u64) -> PartReport {
     let duration_ns = end_ns.saturating_sub(cx.start_ns);
     let name = plan.parts[worker.seat.part].name.clone();
@@ -168,7 +169,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             in_flight_mean: None,
             in_flight_most: None,
             slowest: Vec::new(),
-            // From what was measured.
+            // Filled by `whole_path`.
             latency: Summary::default(),
             latencies_by_time: None,
             course: None,
@@ -284,15 +285,15 @@ fn operators(
     worker.nodes.iter().enumerate().map(record).collect()
 }
 
-/// What one look at the clock costs here, in nanoseconds.
+/// Cost of reading the clock on this thread, in nanoseconds.
 fn clock_read_ns(cx: &Context) -> Option<f64> {
-    const LOOKS: u32 = 1000;
+    const READS: u32 = 1000;
     cx.clock.is_real().then(|| {
         let begin_ns = cx.now_ns();
         let mut last_ns = begin_ns;
-        for _ in 0..LOOKS {
+        for _ in 0..READS {
             last_ns = cx.now_ns();
         }
-        (last_ns - begin_ns) as f64 / f64::from(LOOKS)
+        (last_ns - begin_ns) as f64 / f64::from(READS)
     })
 }

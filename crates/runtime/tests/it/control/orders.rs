@@ -28,7 +28,7 @@ fn an_operator_that_is_stopped_ends_what_feeds_only_it_and_what_lives_of_it() {
                 let unread: Vec<u64> = record.edges.iter().map(|edge| edge.sent - edge.received).collect();
                 assert_eq!(unread, record.edges.iter().map(|edge| edge.unread).collect::<Vec<_>>(), "{what}");
                 match stopped {
-                    "numbers" => assert_eq!(unread, [0, 0], "{what}: all is worked off"),
+                    "numbers" => assert_eq!(unread, [0, 0], "{what}: all messages are processed"),
                     "double" => assert_eq!(unread[1], 0, "{what}: what follows works off what it has sent"),
                     _ => {}
                 }

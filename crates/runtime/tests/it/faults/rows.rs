@@ -59,7 +59,7 @@ fn a_run_that_stops_does_not_wait_for_restarts() {
             run.stop();
             let record = run.wait().unwrap();
             assert_eq!(record.result.outcome, Outcome::Stopped, "{way}");
-            // What waited for it was worked off.
+            // Messages that waited for it were processed.
             let came = came.lock().unwrap();
             assert!(came.len() > 5 && record.edges.iter().all(|edge| edge.unread == 0), "{way}: {record:?}");
         }

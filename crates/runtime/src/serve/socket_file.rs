@@ -19,14 +19,14 @@ const KNOCK: Duration = Duration::from_millis(500);
 
 /// A socket that listens, and its file, which goes away with it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SocketFile {
     path: PathBuf,
     listener: UnixListener,
     /// Device and inode: somebody may have put another file there.
     file: Option<(u64, u64)>,
 }
 
-impl Place {
+impl SocketFile {
     /// The error says why it cannot be had.
     pub fn take(path: &Path) -> Result<Self, String> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -43,7 +43,7 @@ impl Place {
             _ => format!("cannot be made: {error}"),
         })?;
         let file = fs::symlink_metadata(path).ok().map(|found| identity(&found));
-        Ok(Place { path: path.to_path_buf(), listener, file })
+        Ok(SocketFile { path: path.to_path_buf(), listener, file })
     }
 
     pub fn path(&self) -> &Path {
@@ -51,13 +51,13 @@ impl Place {
     }
 }
 
-impl AsFd for Place {
+impl AsFd for SocketFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 }
 
-impl Listener for Place {
+impl Listener for SocketFile {
     type Stream = UnixStream;
 
     fn accept(&self) -> io::Result<UnixStream> {
@@ -65,7 +65,7 @@ impl Listener for Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketFile {
     fn drop(&mut self) {
         let is_ours = |found: Metadata| self.file == Some(identity(&found));
         if fs::symlink_metadata(&self.path).is_ok_and(is_ours) {

@@ -1,7 +1,7 @@
 //! The thread: whoever has something to say has a turn, and nobody's turn takes long.
 
 use super::client::Client;
-use super::place::Place;
+use super::socket_file::SocketFile;
 use crate::run::RunHandle;
 use onbeat_os::door::{Door, Woken};
 use onbeat_os::local;
@@ -16,16 +16,16 @@ const CLIENTS: usize = 8;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Everything that the thread has.
-pub(super) struct Turns {
-    door: Door<Place>,
+pub(super) struct ControlServer {
+    door: Door<SocketFile>,
     handle: RunHandle,
     clients: Vec<Client>,
 }
 
-impl Turns {
+impl ControlServer {
     /// Until `ended` can be read.
-    pub fn new(place: Place, handle: RunHandle, ended: UnixStream) -> Self {
-        Turns { door: Door::new(place, ended), handle, clients: Vec::new() }
+    pub fn new(file: SocketFile, handle: RunHandle, ended: UnixStream) -> Self {
+        ControlServer { door: Door::new(file, ended), handle, clients: Vec::new() }
     }
 
     /// Until the run has ended.

@@ -1,4 +1,4 @@
-//! An order under way: sent to the workers, and not yet answered by all.
+//! A pending order: sent to the workers, and not yet answered by all.
 
 use super::handle::OrderError;
 use crate::Error;
@@ -11,50 +11,50 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for. Workers answer between two steps.
+/// Longest time to wait for an answer. Workers answer between two steps.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two looks at what has become of a part that does not answer.
-const LOOK: Duration = Duration::from_millis(10);
+/// Interval between two checks of whether a part that does not answer has ended.
+const POLL: Duration = Duration::from_millis(10);
 
-/// Where the answer of a part comes.
+/// Receiver of a part's answer.
 type Answered = Receiver<Result<(), Error>>;
 
-/// Who is asked.
+/// Operators that an order is for.
 #[derive(Debug)]
-pub(super) enum Whom {
+pub(super) enum OrderTarget {
     /// An operator of the plan.
     Operator(usize),
-    /// All parts. When they have done it, the run is paused or not.
+    /// All parts. Once they have carried it out, the run is paused or not.
     All { paused: bool },
 }
 
-/// An order that was given and may not have been carried out yet.
+/// An order that was sent, and may not have been carried out yet.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct PendingOrder {
     control: Arc<Control>,
     plan: Arc<Plan>,
-    whom: Whom,
+    target: OrderTarget,
     /// Parts that have not answered yet.
     open: VecDeque<(usize, Answered)>,
-    /// The first error, or else that somebody has done it.
+    /// The first error; otherwise `Ok` once a part has carried out the order.
     answer: Option<Result<(), Error>>,
     deadline: Instant,
 }
 
-impl Asking {
-    pub(super) fn new(control: &Arc<Control>, plan: &Arc<Plan>, whom: Whom) -> Self {
-        Asking {
+impl PendingOrder {
+    pub(super) fn new(control: &Arc<Control>, plan: &Arc<Plan>, target: OrderTarget) -> Self {
+        PendingOrder {
             control: Arc::clone(control),
             plan: Arc::clone(plan),
-            whom,
+            target,
             open: VecDeque::new(),
             answer: None,
             deadline: Instant::now() + PATIENCE,
         }
     }
 
-    /// A part that is gone is not asked.
+    /// Sends the order to a part, unless the part is gone.
     pub(super) fn send(&mut self, part: usize, order: Order) {
         let (answer, answered) = mpsc::sync_channel(1);
         if self.control.orders[part].send(OrderRequest { order, answer }).is_ok() {
@@ -64,27 +64,27 @@ impl Asking {
         }
     }
 
-    /// Waits for what comes of it.
+    /// Waits for the outcome.
     pub(super) fn wait(mut self) -> Result<(), OrderError> {
         loop {
-            if let Some(result) = self.look(LOOK) {
+            if let Some(result) = self.poll(POLL) {
                 return result;
             }
         }
     }
 
-    /// What has come of it; `None` when that is not known after `wait` of silence.
-    pub fn look(&mut self, wait: Duration) -> Option<Result<(), OrderError>> {
+    /// Returns the outcome; `None` if a part has not answered within `wait`.
+    pub fn poll(&mut self, wait: Duration) -> Option<Result<(), OrderError>> {
         while let Some((part, answered)) = self.open.front() {
             let is_over = self.control.board.is_part_closed(*part);
-            // A part that is over may be there for long without looking at its orders.
+            // A part that is over may exist for long without reading its orders.
             match answered.recv_timeout(if is_over { Duration::ZERO } else { wait }) {
                 Ok(Ok(())) => _ = self.answer.get_or_insert(Ok(())),
                 Ok(Err(error)) if !matches!(self.answer, Some(Err(_))) => self.answer = Some(Err(error)),
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {}
                 Err(RecvTimeoutError::Timeout) if is_over => {}
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= self.deadline => {
-                    return Some(Err(OrderError::Late { what: self.who(*part) }));
+                    return Some(Err(OrderError::Late { what: self.target_name(*part) }));
                 }
                 Err(RecvTimeoutError::Timeout) => return None,
             }
@@ -93,23 +93,23 @@ impl Asking {
         Some(self.conclude())
     }
 
-    fn who(&self, part: usize) -> String {
-        match self.whom {
-            Whom::Operator(number) => format!("operator `{}`", self.plan.operators[number].name),
-            Whom::All { .. } => format!("`{}`", self.plan.parts[part].name),
+    fn target_name(&self, part: usize) -> String {
+        match self.target {
+            OrderTarget::Operator(number) => format!("operator `{}`", self.plan.operators[number].name),
+            OrderTarget::All { .. } => format!("`{}`", self.plan.parts[part].name),
         }
     }
 
-    /// Of parts that are over nobody expects anything; when all are, the run is.
+    /// Outcome, once every part has answered or is over. If all parts are over, so is the run.
     fn conclude(&mut self) -> Result<(), OrderError> {
-        match (self.answer.take(), &self.whom) {
+        match (self.answer.take(), &self.target) {
             (Some(Err(error)), _) => Err(error.into()),
-            (Some(Ok(())), Whom::All { paused }) => {
+            (Some(Ok(())), OrderTarget::All { paused }) => {
                 self.control.paused.store(*paused, Ordering::Relaxed);
                 Ok(())
             }
-            (Some(Ok(())), Whom::Operator(_)) => Ok(()),
-            (None, Whom::Operator(number)) if !self.control.board.is_closed() => {
+            (Some(Ok(())), OrderTarget::Operator(_)) => Ok(()),
+            (None, OrderTarget::Operator(number)) if !self.control.board.is_closed() => {
                 let name = &self.plan.operators[*number].name;
                 Err(Error::new(format!("operator `{name}` has ended")).into())
             }
