@@ -21,7 +21,8 @@ use std::path::Path;
 /// std::fs::remove_file(&name)?;
 /// std::fs::write(&name, "second")?;
 /// assert_ne!(first.identity(), HeldFile::open(&name)?.identity());
-/// # std::fs::remove_file(&name)
+/// # std::fs::remove_file(&name)?;
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct HeldFile {

@@ -266,7 +266,7 @@ fn regular_frames_are_measured_too() {
         (&["--scheduling-policy", "SCHED_OTHER"][..], "SCHED_FIFO, SCHED_RR or SCHED_DEADLINE"),
         (&["--duration", "0"], "fewer than 5 frames"),
         (&["--duration", "-1"], "fewer than 5 frames"),
-        (&["--pin-cpu", "4000"], "core 4000 is not among those"),
+        (&["--pin-cpu", "4000"], "core 4000 is not available to this process"),
         (&["--output", "/proc/none"], "--output /proc/none"),
     ] {
         let answer = place.onbeat(&[&["bench", "realtime"], arguments].concat());

@@ -93,7 +93,7 @@ fn what_is_no_file_is_no_data() {
             ("", ""),
         ] {
             // A look says less.
-            let looked = if expected.starts_with("it is a ") { "is no file" } else { expected };
+            let looked = if expected.starts_with("it is a ") { "is not a file" } else { expected };
             for (command, expected) in [("check", looked), ("run", expected)] {
                 let answer = copy(&place, command, &kind, &format!("\"{path}\""), more);
                 if let Err(said) = refused(&place, &answer, expected) {

@@ -69,7 +69,7 @@ fn a_machine_that_was_copied_is_examined() {
             "findings",
             &["doctor", "--root", root, "--cpus", "1"],
             2,
-            &["critical  command-line: `isolcpu=1` is unknown", "1 critical, "],
+            &["critical  command-line: unknown parameter `isolcpu=1`", "1 critical, "],
         ),
         (
             "all of them",

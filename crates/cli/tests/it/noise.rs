@@ -89,7 +89,7 @@ fn what_cannot_be_is_refused() {
         (&["-p", "1e6"], &["--period"]),
         (&["-T", "-1"], &["--threshold"]),
         (&["-r", "2s"], &["does not fit in a period", "raise -p"]),
-        (&["-T", "1h"], &["nothing could be found"]),
+        (&["-T", "1h"], &["no gap could be found"]),
         (&["-P", "f:99"], &["-P f:99", "f:98"]),
         (&["-P", "fifo"], &["--priority", "f:80"]),
         (&["-E", "9"], &["--entries", "10..=9999999"]),

@@ -87,7 +87,7 @@ fn peers_run_the_same_chains_in_turn() {
     let notes = found["notes"].to_string();
     for part in [
         "three: not available: it is in no registry",
-        "it says `nonsense`",
+        "unexpected output `nonsense`",
         "two.best.n1.m2: it has no such variant",
     ] {
         assert!(notes.contains(part), "{part}: {notes}");
@@ -99,8 +99,8 @@ fn peers_run_the_same_chains_in_turn() {
 fn what_cannot_be_is_refused() {
     let place = Place::new();
     for (arguments, parts) in [
-        (&["--cores", "0"][..], &["'0' for '--cores", "0 is too few"][..]),
-        (&["--cores", "2-1"], &["`2-1` is no number and no range"]),
+        (&["--cores", "0"][..], &["'0' for '--cores", "0 is too small"][..]),
+        (&["--cores", "2-1"], &["`2-1` is neither a number nor a range"]),
         (&["--cores", "900"], &["cores: 900 are needed, but there are"]),
         (&["--kernels", "x"], &["'x' for '--kernels", "1-4 or 1,2,8"]),
         (&["--kernels", "5000"], &["kernels: at most 1000"]),

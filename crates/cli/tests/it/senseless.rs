@@ -67,7 +67,7 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
     (
         &["bench", "realtime"],
         &["--duration", "-1"],
-        &["in 0 s there are fewer than 5 frames", "0.083 s or more"],
+        &["0 s at 60 frames per second are fewer than 5 frames", "0.083 s or more"],
     ),
     (&["bench", "realtime"], &["--duration", "30s"], &["'30s' for '--duration <SECONDS>': write a number"]),
     (&["bench", "realtime"], &["--duration", "1e12"], &["frames per pass", "make the pass shorter"]),
@@ -78,9 +78,9 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
     (
         &["bench", "realtime"],
         &["--pin-cpu", "4096"],
-        &["core 4096 is not among those that this process may use"],
+        &["core 4096 is not available to this process"],
     ),
-    (&["bench", "explain"], &["--seconds", "-1"], &["seconds from 0.001 to 3600: 41 and [3, 6], -1"]),
+    (&["bench", "explain"], &["--seconds", "-1"], &["seconds from 0.001 to 3600: they are 41, [3, 6] and -1"]),
     (&["bench", "explain"], &["--seconds", "1e300"], &["seconds from 0.001 to 3600"]),
     (&["bench", "explain"], &["--kernels", "0"], &["0 is not in 1..=1000"]),
     (&["bench", "explain"], &["--quantum", "1"], &["write a size from 4 B to 1 GiB"]),

@@ -65,6 +65,6 @@ fn tracing_that_is_switched_off_meanwhile_is_said() {
         }
         assert!(record.misses.iter().all(|miss| miss.verdict.is_some()), "each has a sentence anyway");
         let why = explained.why.as_deref().unwrap_or("");
-        assert!(why.contains("fell silent") && why.contains("switched off"), "{explained:?}");
+        assert!(why.contains("stopped writing tracepoints") && why.contains("switched off"), "{explained:?}");
     });
 }
