@@ -7,7 +7,7 @@ use onbeat_os::memory::MemoryLock;
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{Rights, explain, explain_lock};
 use onbeat_os::tracefs::Tracefs;
-use onbeat_os::{CoreSet, Counter, Policy, thread};
+use onbeat_os::{CoreSet, EventCounter, Policy, thread};
 
 /// Result of an attempt: success, or a refusal with the way to grant the right.
 pub type Attempt = Fact<Result<(), AttemptRefusal>>;
@@ -96,7 +96,7 @@ fn attempts(priority: u8, cpus: &CoreSet) -> Attempts {
         fix: "run as root, or give a group write access: sudo chgrp GROUP /dev/cpu_dma_latency; sudo chmod g+rw /dev/cpu_dma_latency"
             .to_owned(),
     });
-    let perf = Counter::tracepoint("sched", "sched_switch").map(drop).map_err(|error| AttemptRefusal {
+    let perf = EventCounter::tracepoint("sched", "sched_switch").map(drop).map_err(|error| AttemptRefusal {
         why: error.to_string(),
         fix: "sudo setcap cap_sys_nice,cap_ipc_lock,cap_perfmon+ep \"$(command -v onbeat)\", and make tracefs readable".to_owned(),
     });

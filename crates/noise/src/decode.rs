@@ -12,7 +12,7 @@ pub(crate) use entries::entries;
 pub use layout::{Extent, MissingTracepoint, TracepointLayout};
 pub(crate) use layout::{FieldPlace, place};
 
-use layout::Role;
+use layout::FieldRole;
 use onbeat_trace::Class;
 use std::borrow::Cow;
 
@@ -161,28 +161,30 @@ pub(crate) fn flags(raw: &[u8]) -> Option<u8> {
 }
 
 /// Decodes a tracepoint; `None` if there are too few bytes.
-fn kind(role: &Role, raw: &[u8]) -> Option<RecordKind> {
+fn kind(role: &FieldRole, raw: &[u8]) -> Option<RecordKind> {
     Some(match role {
-        Role::Enter { number: id, name } => RecordKind::Enter(irq(*id), Cow::Borrowed(name)),
-        Role::Exit { number: id } => RecordKind::Exit(irq(*id)),
-        Role::Point { name } => RecordKind::Point(Class::Irq, name),
-        Role::HandlerEnter { irq: field, name } => {
+        FieldRole::Enter { number: id, name } => RecordKind::Enter(irq(*id), Cow::Borrowed(name)),
+        FieldRole::Exit { number: id } => RecordKind::Exit(irq(*id)),
+        FieldRole::Point { name } => RecordKind::Point(Class::Irq, name),
+        FieldRole::HandlerEnter { irq: field, name } => {
             let id = field.unsigned(raw)? as u32 % Id::VECTORS;
             let name = name.text(raw).unwrap_or_else(|| format!("irq {id}"));
             RecordKind::Enter(irq(id), Cow::Owned(name))
         }
-        Role::HandlerExit { irq: field } => RecordKind::Exit(irq(field.unsigned(raw)? as u32 % Id::VECTORS)),
-        Role::SoftirqEnter { vec } => {
+        FieldRole::HandlerExit { irq: field } => {
+            RecordKind::Exit(irq(field.unsigned(raw)? as u32 % Id::VECTORS))
+        }
+        FieldRole::SoftirqEnter { vec } => {
             let vec = vec.unsigned(raw)? as u32;
             let name =
                 SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}").into(), |n| (*n).into());
             RecordKind::Enter(Id { class: Class::Softirq, number: vec }, name)
         }
-        Role::SoftirqExit { vec } => {
+        FieldRole::SoftirqExit { vec } => {
             RecordKind::Exit(Id { class: Class::Softirq, number: vec.unsigned(raw)? as u32 })
         }
-        Role::Nmi { delta_ns } => RecordKind::Nmi { duration_ns: delta_ns.unsigned(raw)? },
-        Role::Switch { prev, state, next, comm, priority } => RecordKind::Switch {
+        FieldRole::Nmi { delta_ns } => RecordKind::Nmi { duration_ns: delta_ns.unsigned(raw)? },
+        FieldRole::Switch { prev, state, next, comm, priority } => RecordKind::Switch {
             prev: prev.unsigned(raw)? as i32,
             // The low bits say why it waits.
             is_prev_runnable: state.unsigned(raw)? & 0xff == 0,
@@ -190,15 +192,15 @@ fn kind(role: &Role, raw: &[u8]) -> Option<RecordKind> {
             comm: comm.text(raw)?,
             priority: priority.unsigned(raw)? as i32,
         },
-        Role::Wakeup { thread, core } => {
+        FieldRole::Wakeup { thread, core } => {
             let (pid, comm, priority) = thread.read(raw)?;
             RecordKind::Woken { pid, comm, priority, core: core.unsigned(raw)? as u32 }
         }
-        Role::Migrate { thread, core } => {
+        FieldRole::Migrate { thread, core } => {
             let (pid, comm, priority) = thread.read(raw)?;
             RecordKind::Migrated { pid, comm, priority, core: core.unsigned(raw)? as u32 }
         }
-        Role::PageFault { is_user } => RecordKind::PageFault { is_user: *is_user },
+        FieldRole::PageFault { is_user } => RecordKind::PageFault { is_user: *is_user },
     })
 }
 

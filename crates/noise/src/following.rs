@@ -7,7 +7,7 @@ mod rings;
 
 use crate::source::SourceRefusal;
 use layout::FollowedRecord;
-use onbeat_trace::{Left, OffCpu, PageFault, Waker};
+use onbeat_trace::{Left, OffCpu, PageFault, WakeSource};
 pub(crate) use rings::FollowingRings;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -138,7 +138,7 @@ impl Following {
                 }
                 open.runnable_ns = time_ns;
                 let (name, is_ours) = self.wakers.entry(by).or_insert_with(|| who(by)).clone();
-                open.woken_by = Some(Waker { tid: by, name, is_interrupt, is_ours });
+                open.woken_by = Some(WakeSource { tid: by, name, is_interrupt, is_ours });
             }
             FollowedRecord::Fault { tid } => {
                 self.had_core(tid, time_ns, cpu);

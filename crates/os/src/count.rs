@@ -13,25 +13,25 @@ const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// it since.
 ///
 /// ```
-/// use onbeat_os::Counter;
-/// match Counter::tracepoint("syscalls", "sys_enter_futex") {
+/// use onbeat_os::EventCounter;
+/// match EventCounter::tracepoint("syscalls", "sys_enter_futex") {
 ///     Ok(futex) => println!("{} futex calls", futex.count()?),
 ///     Err(error) => println!("not available: {error}"),
 /// }
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Counter {
+pub struct EventCounter {
     event: File,
 }
 
-impl Counter {
+impl EventCounter {
     /// Starts counting at 0.
     ///
     /// # Errors
     /// `PermissionDenied` without the right to trace (root, or `CAP_PERFMON` and a readable tracefs),
     /// `NotFound` if the kernel has no such tracepoint. The message says how to get the right.
-    pub fn tracepoint(group: &str, name: &str) -> io::Result<Counter> {
+    pub fn tracepoint(group: &str, name: &str) -> io::Result<EventCounter> {
         let id = tracepoint_id(group, name)?;
         let attributes =
             Attributes { kind: TYPE_TRACEPOINT, config: id, flags: flag::INHERIT, ..Attributes::default() };
@@ -46,7 +46,7 @@ impl Counter {
             )
         })?;
         let event = File::from(event);
-        Ok(Counter { event })
+        Ok(EventCounter { event })
     }
 
     /// Returns the count so far. From any thread.
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn calls_of_threads_that_were_started_later_are_counted() {
-        let futex = match Counter::tracepoint("syscalls", "sys_enter_futex") {
+        let futex = match EventCounter::tracepoint("syscalls", "sys_enter_futex") {
             Ok(futex) => futex,
             Err(error) => return println!("skipped: {error}"),
         };
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_tracepoint_that_is_none_is_named() {
-        let error = Counter::tracepoint("syscalls", "sys_enter_fly").unwrap_err().to_string();
+        let error = EventCounter::tracepoint("syscalls", "sys_enter_fly").unwrap_err().to_string();
         assert!(error.contains("syscalls/sys_enter_fly/id") && error.contains("; "), "{error}");
     }
 }

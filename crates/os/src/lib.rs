@@ -73,7 +73,7 @@ pub mod tsc;
 pub mod usage;
 
 pub use cores::CoreSet;
-pub use count::Counter;
+pub use count::EventCounter;
 pub use park::{Parker, Unparked, Unparker};
 pub use policy::Policy;
 pub use usage::Usage;

@@ -34,14 +34,14 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// A call on a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct StackFrame {
     /// Function, with its path.
     pub name: String,
     /// File and line, if the program has debug information.
     pub place: Option<(PathBuf, u32)>,
 }
 
-impl fmt::Display for Frame {
+impl fmt::Display for StackFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         match &self.place {
@@ -82,7 +82,7 @@ impl fmt::Display for Frame {
 /// waiter.join().unwrap();
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn of(thread: i32, patience: Duration) -> io::Result<Vec<Frame>> {
+pub fn of(thread: i32, patience: Duration) -> io::Result<Vec<StackFrame>> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     DONE.store(false, Ordering::Relaxed);
     // Release, partner: the Acquire in `walk`.
@@ -143,16 +143,16 @@ fn walk() {
 }
 
 /// Resolves the calls at an address: several if some are inlined into others.
-fn named(address: usize) -> Vec<Frame> {
+fn named(address: usize) -> Vec<StackFrame> {
     let mut frames = Vec::new();
     // A return address on the stack comes after its call instruction.
     backtrace::resolve(std::ptr::without_provenance_mut(address.saturating_sub(1)), |symbol| {
         let name = symbol.name().map_or_else(|| format!("{address:#x}"), |name| format!("{name:#}"));
         let place = symbol.filename().zip(symbol.lineno()).map(|(file, line)| (file.to_owned(), line));
-        frames.push(Frame { name, place });
+        frames.push(StackFrame { name, place });
     });
     if frames.is_empty() {
-        frames.push(Frame { name: format!("{address:#x}"), place: None });
+        frames.push(StackFrame { name: format!("{address:#x}"), place: None });
     }
     frames
 }

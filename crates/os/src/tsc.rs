@@ -62,7 +62,7 @@ use std::sync::OnceLock;
 
 use crate::clock::{monotonic_ns, sleep_until};
 use anchor::Anchor;
-use line::{Line, Steadiness};
+use line::{Steadiness, TimeLine};
 
 /// Maximum distance of a [`Clock`] from `CLOCK_MONOTONIC`, in nanoseconds, ahead or behind.
 ///
@@ -97,16 +97,16 @@ const WIDEST_NS: u64 = 500;
 /// ```
 #[derive(Debug)]
 pub struct Clock {
-    source: Cell<Source>,
-    line: Cell<Line>,
+    source: Cell<ClockSource>,
+    line: Cell<TimeLine>,
     /// Last reading, so that no later one is before it.
     last_ns: Cell<u64>,
     steadiness: Steadiness,
 }
 
-/// Source that a [`Clock`] reads.
+/// ClockSource that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum ClockSource {
     /// The processor's time stamp counter.
     Tsc,
     /// The kernel, by `clock_gettime(2)`.
@@ -114,7 +114,7 @@ pub enum Source {
 }
 
 /// Name in the record: `tsc` or `clock_gettime`.
-impl fmt::Display for Source {
+impl fmt::Display for ClockSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Tsc => "tsc",
@@ -134,8 +134,8 @@ impl Clock {
         match MEASURED.get_or_init(measure) {
             // The line has expired: the first read takes an anchor.
             Some(steadiness) => Self {
-                source: Cell::new(Source::Tsc),
-                line: Cell::new(Line::expired(counter::read(), steadiness.rate())),
+                source: Cell::new(ClockSource::Tsc),
+                line: Cell::new(TimeLine::expired(counter::read(), steadiness.rate())),
                 last_ns: Cell::new(0),
                 steadiness: *steadiness,
             },
@@ -147,7 +147,7 @@ impl Clock {
     #[must_use]
     pub fn kernel() -> Self {
         Self {
-            source: Cell::new(Source::Kernel),
+            source: Cell::new(ClockSource::Kernel),
             line: Cell::default(),
             last_ns: Cell::new(0),
             steadiness: Steadiness::default(),
@@ -162,22 +162,22 @@ impl Clock {
     #[inline]
     pub fn now_ns(&self) -> u64 {
         let now_ns = match self.source.get() {
-            Source::Tsc => {
+            ClockSource::Tsc => {
                 let line = self.line.get();
                 let ticks = line.ticks_to(counter::read());
                 if self.steadiness.holds(ticks) { line.ns_after(ticks) } else { self.renew() }
             }
-            Source::Kernel => monotonic_ns(),
+            ClockSource::Kernel => monotonic_ns(),
         };
         let now_ns = now_ns.max(self.last_ns.get());
         self.last_ns.set(now_ns);
         now_ns
     }
 
-    /// Current source of this clock. [`Source::Tsc`] becomes [`Source::Kernel`] if the counter turns out to
+    /// Current source of this clock. [`ClockSource::Tsc`] becomes [`ClockSource::Kernel`] if the counter turns out to
     /// be unsteady, never the other way.
     #[must_use]
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> ClockSource {
         self.source.get()
     }
 
@@ -189,7 +189,7 @@ impl Clock {
         if self.steadiness.is_narrow(anchor) {
             match self.steadiness.next_line(self.line.get(), anchor) {
                 Some(line) => self.line.set(line),
-                None => self.source.set(Source::Kernel),
+                None => self.source.set(ClockSource::Kernel),
             }
         }
         now_ns
@@ -225,14 +225,14 @@ mod tests {
         let clock = Clock::new();
         let anchor = Anchor { ticks: counter::read(), ns, width_ticks: 0 };
         clock.line.set(clock.steadiness.next_line(clock.line.get(), anchor)?);
-        (clock.source() == Source::Tsc).then_some(clock)
+        (clock.source() == ClockSource::Tsc).then_some(clock)
     }
 
     /// Lets the anchor expire and reads until there is a new one.
     fn renewed(clock: &Clock) {
         let old = clock.line.get();
         sleep_until(monotonic_ns() + INTERVAL_NS);
-        while clock.line.get() == old && clock.source() == Source::Tsc {
+        while clock.line.get() == old && clock.source() == ClockSource::Tsc {
             let _ = clock.now_ns();
         }
     }
@@ -259,7 +259,7 @@ mod tests {
         // Anchored half a second too early: the rate to the next anchor is far off.
         let Some(clock) = clock_at(monotonic_ns() - 500_000_000) else { return };
         renewed(&clock);
-        assert_eq!(clock.source(), Source::Kernel);
+        assert_eq!(clock.source(), ClockSource::Kernel);
         let (before_ns, now_ns) = (monotonic_ns(), clock.now_ns());
         assert!((before_ns..=monotonic_ns()).contains(&now_ns));
     }

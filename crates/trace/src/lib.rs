@@ -47,4 +47,6 @@ pub use histogram::{Buckets, Histogram, Summary};
 pub use machine::Machine;
 pub use record::Record;
 pub use regularity::{Regularity, RegularityRecord};
-pub use span::{Class, Counted, Evidence, KernelEvent, Left, NoEvidence, OffCpu, PageFault, Span, Waker};
+pub use span::{
+    Class, Counted, Evidence, KernelEvent, Left, NoEvidence, OffCpu, PageFault, Span, WakeSource,
+};

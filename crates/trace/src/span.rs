@@ -62,8 +62,8 @@ pub struct OffCpu {
     pub from_cpu: u32,
     /// Core that it came back to; `from_cpu` while it has none.
     pub cpu: u32,
-    /// Waker, if known.
-    pub woken_by: Option<Waker>,
+    /// WakeSource, if known.
+    pub woken_by: Option<WakeSource>,
 }
 
 /// A page fault of a thread.
@@ -108,9 +108,9 @@ pub enum Left {
     Stopped,
 }
 
-/// Waker of a thread.
+/// WakeSource of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waker {
+pub struct WakeSource {
     /// Thread that had the core at the wake-up.
     pub tid: i32,
     /// Its name, if known.

@@ -1,6 +1,6 @@
 //! Clock readings at given points of a run, taken inside the operators.
 
-use onbeat_os::{Counter, Usage, clock};
+use onbeat_os::{EventCounter, Usage, clock};
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,8 +42,8 @@ pub(super) struct Times {
 /// Kernel counters at the beginning and the end of the measured part.
 #[derive(Debug)]
 pub(super) struct UsageCounts {
-    /// Counter of futex calls, if available and wanted.
-    futex: Option<Counter>,
+    /// EventCounter of futex calls, if available and wanted.
+    futex: Option<EventCounter>,
     taken: Mutex<[Option<UsageSample>; 2]>,
 }
 
@@ -125,7 +125,7 @@ impl Times {
 }
 
 impl UsageCounts {
-    pub fn new(futex: Option<Counter>) -> Self {
+    pub fn new(futex: Option<EventCounter>) -> Self {
         UsageCounts { futex, taken: Mutex::default() }
     }
 
@@ -136,7 +136,7 @@ impl UsageCounts {
     }
 
     fn read(&self) -> io::Result<Option<u64>> {
-        self.futex.as_ref().map(Counter::count).transpose()
+        self.futex.as_ref().map(EventCounter::count).transpose()
     }
 
     /// Counts of the kernel; `None` if it does not provide them.

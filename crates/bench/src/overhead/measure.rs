@@ -4,7 +4,7 @@ use super::case::{OverheadCase, PreparedCase};
 use super::effort::Effort;
 use super::marks::{Length, Times, UsageCounts, UsageDelta};
 use crate::BenchError;
-use onbeat_os::{Counter, clock};
+use onbeat_os::{EventCounter, clock};
 use onbeat_runtime::{Options, RunError};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn run<E: Effort>(
     options: &Options,
     length: Length,
     effort: E,
-    futex: Option<Counter>,
+    futex: Option<EventCounter>,
 ) -> Result<RunTimes, BenchError> {
     let counts = Arc::new(UsageCounts::new(futex));
     let before_ns = clock::monotonic_ns();

@@ -11,7 +11,7 @@ use super::settings::{OverheadSettings, PUBLISHED_ITERATIONS};
 use super::{EngineShare, bare};
 use crate::others::{self, Others};
 use crate::{BenchError, BenchWatch};
-use onbeat_os::Counter;
+use onbeat_os::EventCounter;
 use onbeat_runtime::{Graph, Options, Plan};
 
 /// All measurements.
@@ -166,7 +166,7 @@ fn count(
         pair.iterations = settings.iterations.unwrap_or_else(|| {
             round_number(STEADY_NS / (taken.steady_ns as f64 / probe as f64)).clamp(20_000, 5_000_000)
         });
-        let futex = match Counter::tracepoint("syscalls", "sys_enter_futex") {
+        let futex = match EventCounter::tracepoint("syscalls", "sys_enter_futex") {
             Ok(futex) => Some(futex),
             Err(error) => {
                 note(
@@ -200,7 +200,7 @@ impl Pair {
         Length { warm_up: settings.warm_up, iterations: self.iterations }
     }
 
-    fn run(&self, length: Length, futex: Option<Counter>) -> Result<RunTimes, BenchError> {
+    fn run(&self, length: Length, futex: Option<EventCounter>) -> Result<RunTimes, BenchError> {
         measure::run(self.case, &self.recipe.name(), &self.options, length, NoEffort, futex)
     }
 

@@ -54,13 +54,13 @@ pub fn shapes(arguments: &BenchPlanArguments, abort: fn() -> !) -> Result<u8, Co
 /// Share of the machine used by other programs above which measured costs are not cached.
 const BUSY: f64 = 0.1;
 
-struct CachedCosts {
+struct KnownCosts {
     costs: MachineCosts,
     note: Option<String>,
 }
 
 /// Returns the costs of this machine, from the cache or measured now.
-fn machine(fresh: bool, watch: &mut dyn BenchWatch) -> Result<CachedCosts, CommandError> {
+fn machine(fresh: bool, watch: &mut dyn BenchWatch) -> Result<KnownCosts, CommandError> {
     let folder = cache_folder();
     if fresh && let Some(folder) = &folder {
         costs::forget(folder).map_err(|error| {
@@ -70,7 +70,7 @@ fn machine(fresh: bool, watch: &mut dyn BenchWatch) -> Result<CachedCosts, Comma
     if let Some(costs) = folder.as_deref().and_then(costs::cached) {
         let note = "costs of this machine: cached from an earlier measurement; --fresh measures them again"
             .to_owned();
-        return Ok(CachedCosts { costs, note: Some(note) });
+        return Ok(KnownCosts { costs, note: Some(note) });
     }
     let MeasuredCosts { costs, others } = costs::measure(watch).map_err(|error| failure(&error))?;
     if let Some(others) = others.filter(|others| *others > BUSY) {
@@ -78,14 +78,14 @@ fn machine(fresh: bool, watch: &mut dyn BenchWatch) -> Result<CachedCosts, Comma
             "other programs used {:.0} % of the machine during the measurement: the results are unreliable, and not cached",
             others * 100.0
         );
-        return Ok(CachedCosts { costs, note: Some(note) });
+        return Ok(KnownCosts { costs, note: Some(note) });
     }
     let note = match folder.map(|folder| costs::save(&folder, costs)) {
         Some(Ok(path)) => format!("costs of this machine: cached in {}", path.display()),
         Some(Err(error)) => format!("costs of this machine: cannot be cached: {error}"),
         None => "costs of this machine: not cached: set XDG_CACHE_HOME to a folder".to_owned(),
     };
-    Ok(CachedCosts { costs, note: Some(note) })
+    Ok(KnownCosts { costs, note: Some(note) })
 }
 
 fn failure(error: &BenchError) -> CommandError {

@@ -23,7 +23,7 @@ const VECTORS: [&str; 11] = [
 /// Tracepoints that show what has a core, as one kernel describes them.
 #[derive(Debug, Default)]
 pub struct TracepointLayout {
-    roles: HashMap<u16, Role>,
+    roles: HashMap<u16, FieldRole>,
     tracepoints: Vec<(u64, String)>,
     missing: Vec<MissingTracepoint>,
     /// Field with the thread that had the core, in every tracepoint.
@@ -51,7 +51,7 @@ pub struct MissingTracepoint {
 
 /// Meaning of a tracepoint's records.
 #[derive(Debug)]
-pub(super) enum Role {
+pub(super) enum FieldRole {
     Enter { number: u32, name: &'static str },
     Exit { number: u32 },
     Point { name: &'static str },
@@ -147,21 +147,27 @@ impl TracepointLayout {
             layout.pair(tracefs, ("ipi", "ipi"), Id::IPI, "ipi")?;
         }
         layout.one(tracefs, "irq", "irq_handler_entry", |format| {
-            Some(Role::HandlerEnter { irq: place(format, "irq")?, name: place(format, "name")? })
+            Some(FieldRole::HandlerEnter { irq: place(format, "irq")?, name: place(format, "name")? })
         })?;
-        layout
-            .one(tracefs, "irq", "irq_handler_exit", |f| Some(Role::HandlerExit { irq: place(f, "irq")? }))?;
-        layout
-            .one(tracefs, "irq", "softirq_entry", |f| Some(Role::SoftirqEnter { vec: place(f, "vec")? }))?;
-        layout.one(tracefs, "irq", "softirq_exit", |f| Some(Role::SoftirqExit { vec: place(f, "vec")? }))?;
-        layout.one(tracefs, "nmi", "nmi_handler", |f| Some(Role::Nmi { delta_ns: place(f, "delta_ns")? }))?;
+        layout.one(tracefs, "irq", "irq_handler_exit", |f| {
+            Some(FieldRole::HandlerExit { irq: place(f, "irq")? })
+        })?;
+        layout.one(tracefs, "irq", "softirq_entry", |f| {
+            Some(FieldRole::SoftirqEnter { vec: place(f, "vec")? })
+        })?;
+        layout.one(tracefs, "irq", "softirq_exit", |f| {
+            Some(FieldRole::SoftirqExit { vec: place(f, "vec")? })
+        })?;
+        layout.one(tracefs, "nmi", "nmi_handler", |f| {
+            Some(FieldRole::Nmi { delta_ns: place(f, "delta_ns")? })
+        })?;
         if extent == Extent::Threads {
             layout.threads(tracefs)?;
         }
         let mut pid = None;
         let has_switch = layout.one(tracefs, "sched", "sched_switch", |format| {
             pid = Some(place(format, "common_pid")?);
-            Some(Role::Switch {
+            Some(FieldRole::Switch {
                 prev: place(format, "prev_pid")?,
                 state: place(format, "prev_state")?,
                 next: place(format, "next_pid")?,
@@ -181,14 +187,17 @@ impl TracepointLayout {
     fn threads(&mut self, tracefs: &Tracefs) -> io::Result<()> {
         for name in ["sched_wakeup", "sched_wakeup_new"] {
             self.one(tracefs, "sched", name, |format| {
-                Some(Role::Wakeup { thread: ThreadFields::of(format)?, core: place(format, "target_cpu")? })
+                Some(FieldRole::Wakeup {
+                    thread: ThreadFields::of(format)?,
+                    core: place(format, "target_cpu")?,
+                })
             })?;
         }
         self.one(tracefs, "sched", "sched_migrate_task", |format| {
-            Some(Role::Migrate { thread: ThreadFields::of(format)?, core: place(format, "dest_cpu")? })
+            Some(FieldRole::Migrate { thread: ThreadFields::of(format)?, core: place(format, "dest_cpu")? })
         })?;
         for (name, is_user) in [("page_fault_user", true), ("page_fault_kernel", false)] {
-            self.one(tracefs, "exceptions", name, |_| Some(Role::PageFault { is_user }))?;
+            self.one(tracefs, "exceptions", name, |_| Some(FieldRole::PageFault { is_user }))?;
         }
         Ok(())
     }
@@ -202,9 +211,10 @@ impl TracepointLayout {
         number: u32,
         name: &'static str,
     ) -> io::Result<()> {
-        let has_exit = self.one(tracefs, group, &format!("{stem}_exit"), |_| Some(Role::Exit { number }))?;
+        let has_exit =
+            self.one(tracefs, group, &format!("{stem}_exit"), |_| Some(FieldRole::Exit { number }))?;
         self.one(tracefs, group, &format!("{stem}_entry"), |_| {
-            Some(if has_exit { Role::Enter { number, name } } else { Role::Point { name } })
+            Some(if has_exit { FieldRole::Enter { number, name } } else { FieldRole::Point { name } })
         })?;
         Ok(())
     }
@@ -214,7 +224,7 @@ impl TracepointLayout {
         tracefs: &Tracefs,
         group: &str,
         name: &str,
-        role: impl FnOnce(&Format) -> Option<Role>,
+        role: impl FnOnce(&Format) -> Option<FieldRole>,
     ) -> io::Result<bool> {
         let full = format!("{group}:{name}");
         let Some(format) = tracefs.format(group, name)? else {
@@ -255,14 +265,15 @@ impl TracepointLayout {
         let Some(at) = self.tracepoints.iter().position(|(known, _)| *known == id) else { return };
         let (_, name) = self.tracepoints.remove(at);
         self.missing.push(MissingTracepoint { name, why: why.to_owned() });
-        let Some(Role::Exit { number }) = u16::try_from(id).ok().and_then(|id| self.roles.remove(&id)) else {
+        let Some(FieldRole::Exit { number }) = u16::try_from(id).ok().and_then(|id| self.roles.remove(&id))
+        else {
             return;
         };
         for role in self.roles.values_mut() {
-            if let Role::Enter { number: begun, name } = *role
+            if let FieldRole::Enter { number: begun, name } = *role
                 && begun == number
             {
-                *role = Role::Point { name };
+                *role = FieldRole::Point { name };
             }
         }
     }
@@ -278,7 +289,7 @@ impl TracepointLayout {
         Some(self.pid.as_ref()?.unsigned(raw)? as i32)
     }
 
-    pub(super) fn role(&self, id: u16) -> Option<&Role> {
+    pub(super) fn role(&self, id: u16) -> Option<&FieldRole> {
         self.roles.get(&id)
     }
 }

@@ -23,7 +23,7 @@ pub struct PerfRing {
     events: Vec<OwnedFd>,
     /// Numbers of the tracepoints.
     tracepoints: Vec<u64>,
-    map: Map,
+    map: RingMap,
 }
 
 /// An opened ring.
@@ -37,7 +37,7 @@ pub struct OpenRing {
 
 /// The kernel's page before the data, and the data.
 #[derive(Debug)]
-struct Map {
+struct RingMap {
     base: NonNull<u8>,
     data_bytes: usize,
 }
@@ -51,7 +51,7 @@ const LEAST_BYTES: usize = 64 << 10;
 
 // SAFETY: the memory belongs to the ring alone and does not depend on the thread; the kernel's side of it is
 // only accessed through atomics.
-unsafe impl Send for Map {}
+unsafe impl Send for RingMap {}
 
 impl PerfRing {
     /// Opens a ring on core `cpu` for the records of these tracepoints, of all threads. Its size is `bytes`,
@@ -81,7 +81,7 @@ impl PerfRing {
             assert!(!refused.is_empty(), "a ring is for tracepoints");
             return Err(refused.swap_remove(0).1);
         };
-        let map = Map::largest(first, bytes)?;
+        let map = RingMap::largest(first, bytes)?;
         for event in &events[1..] {
             control(event, SET_OUTPUT, first.as_raw_fd() as libc::c_ulong)?;
         }
@@ -165,12 +165,12 @@ fn control(event: &OwnedFd, request: libc::c_ulong, argument: libc::c_ulong) -> 
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-impl Map {
+impl RingMap {
     /// Maps the size asked for, or the largest that the kernel allows.
     fn largest(event: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let mut bytes = bytes.clamp(LEAST_BYTES, 1 << 30).next_power_of_two();
         loop {
-            match Map::new(event, bytes) {
+            match RingMap::new(event, bytes) {
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) && bytes > LEAST_BYTES => bytes /= 2,
                 other => return other,
             }
@@ -194,7 +194,7 @@ impl Map {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).expect("a mapping is not at 0");
-        Ok(Map { base, data_bytes })
+        Ok(RingMap { base, data_bytes })
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
@@ -227,7 +227,7 @@ impl Map {
     }
 }
 
-impl Drop for Map {
+impl Drop for RingMap {
     fn drop(&mut self) {
         // SAFETY: base and length are those of the mapping, and no reference into it is left.
         let result = unsafe { libc::munmap(self.base.as_ptr().cast(), page_bytes() + self.data_bytes) };

@@ -13,13 +13,13 @@ const MEMORY_INTERVALS: u64 = 256;
 
 /// Straight line through an anchor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TimeLine {
     ticks: u64,
     ns: u64,
     rate: u64,
 }
 
-impl Line {
+impl TimeLine {
     /// Makes a line so far in the past of counter reading `now` that it is neither used nor gives a rate.
     pub(super) fn expired(now: u64, rate: u64) -> Self {
         Self { ticks: now.wrapping_sub(u64::MAX / 2), ns: 0, rate }
@@ -73,15 +73,15 @@ impl Steadiness {
     }
 
     /// Returns the line through `anchor` that follows `old`; `None` if the counter is unusable.
-    pub(super) fn next_line(&self, old: Line, anchor: Anchor) -> Option<Line> {
+    pub(super) fn next_line(&self, old: TimeLine, anchor: Anchor) -> Option<TimeLine> {
         let Anchor { ticks, ns, .. } = anchor;
         let apart = old.ticks_to(ticks);
         let far_enough = self.interval_ticks..=MEMORY_INTERVALS * self.interval_ticks;
         if !far_enough.contains(&apart) {
-            return Some(Line { ticks, ns, ..old });
+            return Some(TimeLine { ticks, ns, ..old });
         }
         let rate = rate(old.ns, ns, apart)?;
-        (rate.abs_diff(self.rate) <= self.rate / 4).then_some(Line { ticks, ns, rate })
+        (rate.abs_diff(self.rate) <= self.rate / 4).then_some(TimeLine { ticks, ns, rate })
     }
 }
 
@@ -112,8 +112,8 @@ mod tests {
     }
 
     /// The line that begins at tick 0 and time `ns`.
-    fn line(ns: u64) -> Line {
-        steadiness().next_line(Line::expired(0, steadiness().rate()), anchor(0, ns)).unwrap()
+    fn line(ns: u64) -> TimeLine {
+        steadiness().next_line(TimeLine::expired(0, steadiness().rate()), anchor(0, ns)).unwrap()
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn an_expired_line_neither_holds_nor_gives_a_rate() {
         for now in [0, 1, u64::MAX / 2, u64::MAX] {
-            let expired = Line::expired(now, steadiness().rate());
+            let expired = TimeLine::expired(now, steadiness().rate());
             assert!(!steadiness().holds(expired.ticks_to(now)));
             let next = steadiness().next_line(expired, anchor(now, 9)).unwrap();
             assert_eq!(next.rate, steadiness().rate());

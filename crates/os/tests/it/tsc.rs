@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use onbeat_os::clock::{monotonic_ns, sleep_until};
 use onbeat_os::thread;
-use onbeat_os::tsc::{BOUND_NS, Clock, Source};
+use onbeat_os::tsc::{BOUND_NS, Clock, ClockSource};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -19,8 +19,8 @@ const NS_PER_MS: u64 = 1_000_000;
 fn tsc_clock() -> Result<Clock, &'static str> {
     let clock = Clock::new();
     match clock.source() {
-        Source::Tsc => Ok(clock),
-        Source::Kernel => Err("the kernel's time is not made from the time stamp counter here"),
+        ClockSource::Tsc => Ok(clock),
+        ClockSource::Kernel => Err("the kernel's time is not made from the time stamp counter here"),
     }
 }
 
@@ -91,7 +91,7 @@ fn it_stays_within_its_bound_of_the_kernels() {
             seen.compare(&clock, &mut last_ns);
         }
     }
-    assert_eq!(clock.source(), Source::Tsc);
+    assert_eq!(clock.source(), ClockSource::Tsc);
     let Seen { reads, pauses, outside_ns, from_the_middle_ns } = seen;
     eprintln!(
         "{reads} reads, {pauses} pauses: at most {outside_ns} ns outside of the kernel's readings around it, \
@@ -162,7 +162,7 @@ fn a_clock_may_change_threads() {
 #[test]
 fn the_kernels_clock_is_the_kernels() {
     let clock = Clock::kernel();
-    assert_eq!(clock.source(), Source::Kernel);
+    assert_eq!(clock.source(), ClockSource::Kernel);
     for _ in 0..10_000 {
         let before_ns = monotonic_ns();
         let ours_ns = clock.now_ns();
@@ -172,6 +172,6 @@ fn the_kernels_clock_is_the_kernels() {
 
 #[test]
 fn sources_have_names() {
-    assert_eq!(Source::Tsc.to_string(), "tsc");
-    assert_eq!(Source::Kernel.to_string(), "clock_gettime");
+    assert_eq!(ClockSource::Tsc.to_string(), "tsc");
+    assert_eq!(ClockSource::Kernel.to_string(), "clock_gettime");
 }

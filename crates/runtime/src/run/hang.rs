@@ -7,7 +7,7 @@ use crate::engine::control::hangs::{Call, Hang, lock};
 use crate::engine::control::{Control, RunFault};
 use crate::engine::worker::WorkerPool;
 use crate::plan::Plan;
-use onbeat_os::stack::{self, Frame};
+use onbeat_os::stack::{self, StackFrame};
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::record::{FaultAction, FaultKind, FaultRecord, ThreadRecord};
 use std::io;
@@ -207,14 +207,14 @@ impl HangFinder<'_> {
 }
 
 /// Calls of a worker's stack between the signal handler and the engine: those of the operator.
-fn own_calls(frames: &[Frame]) -> Vec<String> {
+fn own_calls(frames: &[StackFrame]) -> Vec<String> {
     // Names have no path if the program has line tables only. Then files next to this one show the engine.
     let engine = file!().trim_end_matches("run/hang.rs");
-    let is_of = |frame: &Frame, name: &str, file: &str| {
+    let is_of = |frame: &StackFrame, name: &str, file: &str| {
         let place = frame.place.as_ref().map(|(file, _)| file.to_string_lossy()).unwrap_or_default();
         frame.name.contains(name) || place.contains(file)
     };
-    let is_engine = |frame: &Frame| {
+    let is_engine = |frame: &StackFrame| {
         let is_in = |room| is_of(frame, &format!("onbeat_runtime::{room}::"), &format!("{engine}{room}/"));
         let is_file = |path: &str| {
             let module = path.replace('/', "::");
@@ -224,8 +224,9 @@ fn own_calls(frames: &[Frame]) -> Vec<String> {
             || ["operator/stream", "operator/in_place"].into_iter().any(is_file)
     };
     // The handler's own calls come first, then the address to which it returns, which may have no name.
-    let is_signal =
-        |frame: &Frame| frame.name.contains("__restore_rt") || is_of(frame, "signal_hook", "signal-hook");
+    let is_signal = |frame: &StackFrame| {
+        frame.name.contains("__restore_rt") || is_of(frame, "signal_hook", "signal-hook")
+    };
     let begin = frames.iter().rposition(is_signal).map_or(0, |last| last + 1);
     let begin = begin + usize::from(frames.get(begin).is_some_and(|frame| frame.name.starts_with("0x")));
     let calls = frames[begin..].iter().take_while(|frame| !is_engine(frame));
@@ -241,11 +242,11 @@ mod tests {
     fn the_calls_of_the_operator_are_found() {
         let engine = file!().trim_end_matches("run/hang.rs");
         let frame =
-            |name: &str, file: String| Frame { name: name.to_string(), place: Some((file.into(), 7)) };
+            |name: &str, file: String| StackFrame { name: name.to_string(), place: Some((file.into(), 7)) };
         let with_lines_only = [
             frame("walk", "/build/crates/os/src/stack.rs".to_string()),
             frame("handler", "/registry/signal-hook-registry-1.4.8/src/lib.rs".to_string()),
-            Frame { name: "0x7f647f150050".to_string(), place: None },
+            StackFrame { name: "0x7f647f150050".to_string(), place: None },
             frame("inner", "/home/radio/src/run/own.rs".to_string()),
             frame("step", "/home/radio/src/worker/mine.rs".to_string()),
             frame("step", format!("/build/{engine}engine/worker/mod.rs")),
@@ -260,7 +261,7 @@ mod tests {
             "onbeat_runtime::engine::worker::Worker::step",
             "onbeat_runtime::run::life::live",
         ]
-        .map(|name| Frame { name: name.to_string(), place: None });
+        .map(|name| StackFrame { name: name.to_string(), place: None });
         let expected = ["inner (/home/radio/src/run/own.rs:7)", "step (/home/radio/src/worker/mine.rs:7)"];
         assert_eq!(own_calls(&with_lines_only), expected);
         assert_eq!(

@@ -50,7 +50,7 @@ pub enum RunError {
 }
 
 /// Thread that serves a run and ends with it.
-pub(crate) trait Service: fmt::Debug + Send {
+pub(crate) trait RunService: fmt::Debug + Send {
     /// Answers the pending requests and ends. Returns the thread's record if it is known.
     fn end(self: Box<Self>) -> Option<ThreadRecord>;
 }
@@ -82,7 +82,7 @@ pub struct Run {
     watch: Option<Watch>,
     process: rights::ProcessSettings,
     /// Server of the control socket, which ends with the run.
-    service: Option<Box<dyn Service>>,
+    service: Option<Box<dyn RunService>>,
     recorder: Option<Recorder>,
 }
 
@@ -117,7 +117,7 @@ impl Run {
     }
 
     /// Sets the service that ends with the run.
-    pub(crate) fn set_service(&mut self, service: Box<dyn Service>) {
+    pub(crate) fn set_service(&mut self, service: Box<dyn RunService>) {
         self.service = Some(service);
     }
 
@@ -152,7 +152,7 @@ impl Run {
             })?;
             reports.push(report);
         }
-        let served = self.service.and_then(Service::end);
+        let served = self.service.and_then(RunService::end);
         let has_recorder = self.recorder.is_some();
         let (findings, recorded_steps, recorder) = match self.recorder.and_then(Recorder::end) {
             Some(RecorderReport { findings, steps, thread }) => (Some(findings), steps, Some(thread)),

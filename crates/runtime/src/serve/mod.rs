@@ -18,7 +18,7 @@ mod socket_file;
 
 use crate::base::helper::Helper;
 use crate::pipeline::Pipeline;
-use crate::run::{Run, RunError, RunHandle, Service};
+use crate::run::{Run, RunError, RunHandle, RunService};
 use onbeat_trace::record::ThreadRecord;
 use onbeat_trace::{Evidence, NoEvidence};
 use server::ControlServer;
@@ -125,7 +125,7 @@ struct Serving {
     thread: Option<JoinHandle<ThreadRecord>>,
 }
 
-impl Service for Serving {
+impl RunService for Serving {
     fn end(mut self: Box<Self>) -> Option<ThreadRecord> {
         self.finish()
     }
