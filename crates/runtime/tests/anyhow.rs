@@ -1,5 +1,6 @@
-//! Pauses, gates, parameters and looks at random, from several threads, for a while: nothing is lost, nothing leaks, nothing stands
-//! still. `ONBEAT_STRESS_SECONDS` says for how long. It has its process for itself, because it measures its memory.
+//! Pauses, gates, parameters and looks at random, from several threads, for a while: nothing is lost, nothing
+//! leaks, nothing stands still. `ONBEAT_STRESS_SECONDS` says for how long. It has its process for itself,
+//! because it measures its memory.
 
 #[path = "it/ones/mod.rs"]
 mod ones;

@@ -40,8 +40,9 @@ pub struct ControlError {
 
 /// A socket by which others watch and steer a run: `onbeat ctl`, or a program of yours.
 ///
-/// Only its owner may connect to it (mode 0600), and whoever does is looked at: the user of this process and root are served.
-/// It is there from [`bind`](ControlSocket::bind) on; who connects is answered when a run has it, and it goes away with the run.
+/// Only its owner may connect to it (mode 0600), and whoever does is looked at: the user of this process and
+/// root are served. It is there from [`bind`](ControlSocket::bind) on; who connects is answered when a run
+/// has it, and it goes away with the run.
 ///
 /// ```
 /// use onbeat_runtime::{ControlSocket, Graph, Options};
@@ -79,8 +80,8 @@ impl ControlSocket {
     /// Makes the socket. One that was left behind by a run that was killed is replaced.
     ///
     /// # Errors
-    /// When it cannot be made; when somebody listens there already; when there is something of this name that is no socket,
-    /// which is left alone.
+    /// When it cannot be made; when somebody listens there already; when there is something of this name that
+    /// is no socket, which is left alone.
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, ControlError> {
         let path = path.as_ref();
         match SocketFile::take(path) {
@@ -145,8 +146,8 @@ impl Drop for Serving {
 }
 
 impl Run {
-    /// Has whoever may connect to `socket` watch and steer it, until it has ended: its thread, `onbeat-control`, is kept on the
-    /// house-keeping cores and listed in the record.
+    /// Has whoever may connect to `socket` watch and steer it, until it has ended: its thread,
+    /// `onbeat-control`, is kept on the house-keeping cores and listed in the record.
     ///
     /// # Errors
     /// When the thread cannot be started, or the run has a socket already.
@@ -164,7 +165,8 @@ impl Pipeline {
     /// Starts it, and serves its `control` socket, if it has one.
     ///
     /// # Errors
-    /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not begin.
+    /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not
+    /// begin.
     pub fn start(self) -> Result<Run, RunError> {
         self.start_explained(Box::new(NoEvidence))
     }

@@ -30,7 +30,8 @@ impl ControlServer {
 
     /// Until the run has ended.
     pub fn run(mut self) {
-        // Where the system refuses to wait for files there is nobody to tell it to: clients see that nobody serves them.
+        // Where the system refuses to wait for files there is nobody to tell it to: clients see that nobody
+        // serves them.
         while let Ok(Woken { has_ended, knocks }) = self.wait() {
             for client in &mut self.clients {
                 client.turn(&self.handle);

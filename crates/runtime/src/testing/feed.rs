@@ -123,7 +123,8 @@ impl Feed {
         self
     }
 
-    /// Each chunk comes when its last sample is due by the rate, as from a radio; without it, all come at once.
+    /// Each chunk comes when its last sample is due by the rate, as from a radio; without it, all come at
+    /// once.
     pub fn paced(mut self) -> Self {
         self.shape.paced = true;
         self

@@ -140,8 +140,8 @@ impl Trial {
         self
     }
 
-    /// Gives a parameter another value, as [`RunHandle::set`](crate::RunHandle::set) does: from this sample on, or from the
-    /// begin.
+    /// Gives a parameter another value, as [`RunHandle::set`](crate::RunHandle::set) does: from this sample
+    /// on, or from the begin.
     pub fn set(mut self, parameter: &str, value: impl Into<Value>, sample: Option<u64>) -> Self {
         self.settings.push((parameter.to_string(), value.into(), sample));
         self

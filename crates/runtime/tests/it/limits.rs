@@ -177,7 +177,8 @@ fn a_source_leaves_out_a_tick_for_each_miss() {
     watched(60, || {
         let (record, _) = careful(OnMiss::Skip);
         let sent = record.edges[0].received;
-        // Every message is late, and the one behind it is left out: half of them, or fewer where the machine was busy.
+        // Every message is late, and the one behind it is left out: half of them, or fewer where the machine
+        // was busy.
         assert!(sent <= 10 && sent == record.misses_total, "{sent} sent, {} late", record.misses_total);
         let note = record.notes.iter().find(|note| note.contains("left out")).expect("it is said");
         assert!(note.starts_with("beat: left out ") && note.contains("on_miss"), "{note}");

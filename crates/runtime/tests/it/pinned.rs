@@ -29,7 +29,8 @@ fn shares(plan: &Plan) -> Vec<usize> {
     plan.workers.iter().map(|worker| kernels(&worker.operators)).collect()
 }
 
-/// The allocation of the published pipeline benchmarks, for N = 1 to 4 cores and M = N to 3 N kernels of equal cost.
+/// The allocation of the published pipeline benchmarks, for N = 1 to 4 cores and M = N to 3 N kernels of
+/// equal cost.
 #[test]
 fn equal_costs_give_the_published_allocation() {
     let table = [

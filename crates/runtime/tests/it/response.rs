@@ -48,8 +48,8 @@ struct Job {
     work: f64,
 }
 
-/// Plays the messages of all streams through on one thread that finishes what it has begun, and takes up any of those that wait.
-/// Gives the longest time from the nominal time to the end, by stream.
+/// Plays the messages of all streams through on one thread that finishes what it has begun, and takes up any
+/// of those that wait. Gives the longest time from the nominal time to the end, by stream.
 fn played(streams: &[Stream], offsets: &[f64], mut dice: u64) -> Vec<f64> {
     let mut roll = move |below: u64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,4 +1,5 @@
-//! Operators without a state that write other chunks, run with their neighbours: nobody can tell but by the time it takes.
+//! Operators without a state that write other chunks, run with their neighbours: nobody can tell but by the
+//! time it takes.
 
 use crate::watchdog::watched;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ const SAMPLES: usize = 16;
 const CHUNKS: u64 = 600;
 const EARLY: u64 = 100;
 
-/// Numbers its samples. Every third chunk is not a whole one, and every second has all that a head has room for.
+/// Numbers its samples. Every third chunk is not a whole one, and every second has all that a head has room
+/// for.
 struct Source {
     out: Output<Chunk<f64>>,
     chunks: u64,
@@ -186,8 +188,9 @@ impl Inline for Sink {
     }
 }
 
-/// What came of a chain in which those with a letter `w` write other chunks and those with an `e` change them, and how many were run as
-/// one step. With two workers the source and the first half of the chain are on one of them, the rest on the other.
+/// What came of a chain in which those with a letter `w` write other chunks and those with an `e` change
+/// them, and how many were run as one step. With two workers the source and the first half of the chain are
+/// on one of them, the rest on the other.
 fn run(chain: &str, by_hand: bool, has_state: bool, workers: usize) -> (Seen, usize) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let goes_on = Arc::new(AtomicBool::new(false));

@@ -59,7 +59,8 @@ pub struct Case {
     pub source_work: u64,
     /// Some messages have a key, for which memory is asked for.
     pub keys: bool,
-    /// Each so-manieth message the source makes in its step, and the sink takes in its step; and has a due time.
+    /// Each so-manieth message the source makes in its step, and the sink takes in its step; and has a due
+    /// time.
     pub steps: u64,
     pub refuses: u64,
     pub due: u64,

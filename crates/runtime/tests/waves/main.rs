@@ -1,5 +1,5 @@
-//! Threads that carry messages through the same operators, one behind another: all see all messages in order, and nobody can tell but by
-//! the time it takes.
+//! Threads that carry messages through the same operators, one behind another: all see all messages in order,
+//! and nobody can tell but by the time it takes.
 
 #![allow(clippy::disallowed_macros, reason = "a long test says what it does")]
 
@@ -86,7 +86,8 @@ fn no_memory_is_asked_for() {
     });
 }
 
-/// The source steps now and then, the sink refuses what it is shown, some messages are followed: those go over the edges.
+/// The source steps now and then, the sink refuses what it is shown, some messages are followed: those go
+/// over the edges.
 #[test]
 fn what_is_out_of_the_ordinary_goes_over_the_edges() {
     watched(300, || {
@@ -160,7 +161,8 @@ fn a_failure_is_told_as_everywhere() {
     });
 }
 
-/// One does not come back from a message, on whichever thread: it is found, and the run ends without that thread.
+/// One does not come back from a message, on whichever thread: it is found, and the run ends without that
+/// thread.
 #[test]
 fn who_does_not_come_back_is_named() {
     watched(200, || {

@@ -148,7 +148,8 @@ impl Operator for Busy {
     }
 }
 
-/// However many operators always have something to do: one that is due has its turn after a few of their steps.
+/// However many operators always have something to do: one that is due has its turn after a few of their
+/// steps.
 #[test]
 fn a_period_is_kept_beside_operators_that_never_rest() {
     const TICKS: u64 = 50;

@@ -1,5 +1,5 @@
-//! Operators without a state on several workers: what comes out is what one worker gives, in order, however long steps take and
-//! however the run ends.
+//! Operators without a state on several workers: what comes out is what one worker gives, in order, however
+//! long steps take and however the run ends.
 
 mod chunks;
 mod orders;
@@ -254,7 +254,8 @@ fn what_comes_out_is_what_went_in() {
     });
 }
 
-/// What is handed out in the middle of a graph goes to other workers as long as they take it, not only until a queue was filled once.
+/// What is handed out in the middle of a graph goes to other workers as long as they take it, not only until
+/// a queue was filled once.
 #[test]
 fn others_get_their_share() {
     watched(60, || {

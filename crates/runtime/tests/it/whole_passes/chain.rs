@@ -329,8 +329,8 @@ pub fn graph(case: &Case, in_one_step: bool) -> (Graph, Taken) {
     let sink = graph.add("sink", sink);
     graph.on_error(sink, on_error(1 + case.adds.len()));
     names.push("sink".to_string());
-    // What the sink leaves lying does not fill the edge to it: before one that is full a run takes nothing in, and operators by
-    // themselves do.
+    // What the sink leaves lying does not fill the edge to it: before one that is full a run takes nothing
+    // in, and operators by themselves do.
     let left = case.sink.iter().filter(|takes| **takes == Takes::None).count();
     let last = case.adds.len();
     for (at, (pair, capacity)) in names.windows(2).zip(&case.capacities).enumerate() {
