@@ -140,7 +140,7 @@ fn stress(name: &str, options: &Options, time: Duration) {
         if begin.elapsed() > time / 4 {
             early.get_or_insert_with(resident);
         }
-        assert!(!run.is_finished(), "{name}: it ended by itself");
+        assert!(!run.is_finished(), "{name}: it ended without a stop");
     }
     end.store(true, Ordering::Relaxed);
     let orders: u64 = meddlers.into_iter().map(|meddler| meddler.join().unwrap()).sum();

@@ -150,9 +150,9 @@ fn more_stack_than_there_is_is_said() {
     });
 }
 
-/// An operator does not return, and the run ends without its thread: that is no real-time thread any more.
+/// An operator does not return, and the run ends without its thread, which loses its real-time policy.
 #[test]
-fn who_does_not_return_has_no_priority_for_ever() {
+fn a_thread_that_does_not_return_loses_its_priority() {
     let _alone = alone();
     watched(100, || {
         for policy in ["f:5", "d:2ms:100ms"] {

@@ -79,8 +79,8 @@ fn throttling() -> Result<(), String> {
     Ok(())
 }
 
-/// With throttling on, and idle workers that park: whoever spun for ever would keep the other ones from their
-/// core.
+/// With throttling on, and idle workers that park: a worker that spun for ever would keep the others from
+/// their core.
 #[test]
 fn real_time_workers_give_the_same() {
     watched(600, || {

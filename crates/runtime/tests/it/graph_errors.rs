@@ -1,4 +1,4 @@
-//! What is wrong with a graph is said with the operator and port it is about.
+//! Mistakes in graphs: each message names the operator and the port.
 
 use onbeat_runtime::{Chunk, Context, Error};
 use onbeat_runtime::{ClockKind, Graph, GraphError, Input, Operator, Options, Output, Ports, Step, WhenFull};

@@ -385,7 +385,7 @@ fn an_operator_may_choose_its_output() {
     });
 }
 
-/// Long steps spread over the workers by themselves; short ones stay where they are.
+/// Heavy operators spread over the workers; light ones stay where they are.
 #[test]
 fn heavy_operators_are_shared_and_light_ones_are_not() {
     watched(120, || {

@@ -51,7 +51,7 @@ fn a_period_spaces_steps() {
     });
 }
 
-/// What is under way gets through, as it does through gates.
+/// Messages in flight get through, as they do through gates.
 #[test]
 fn a_stop_does_not_wait_for_ticks() {
     const HOUR_NS: u64 = 3_600_000_000_000;

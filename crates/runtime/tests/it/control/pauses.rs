@@ -44,7 +44,7 @@ fn a_pause_of_all_lets_everything_run_empty() {
     });
 }
 
-/// An operator that is paused is no dead-lock, and what ends meanwhile ends when it goes on.
+/// A paused operator is not a deadlock. An operator that ends meanwhile ends when it is resumed.
 #[test]
 fn a_run_does_not_end_while_something_is_paused() {
     watched(60, || {

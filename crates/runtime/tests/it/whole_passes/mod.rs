@@ -152,8 +152,8 @@ proptest! {
         let ends_in_between =
             case.duration_ns.is_some() || leaves_some || leaves_out || expected.how != "ended";
         if ends_in_between && !plain.faults.is_empty() {
-            // While one of them is started anew, a run takes nothing more in, and operators by themselves do:
-            // there are more or fewer on their way when all of it ends.
+            // While an operator restarts, a chain takes nothing more in, and single operators do. So the
+            // number of messages in flight at the end differs.
             prop_assert!(told.taken.iter().zip(&expected.taken).all(|(it, plain)| it == plain));
             return Ok(());
         }
