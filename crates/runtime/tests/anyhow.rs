@@ -1,5 +1,6 @@
-//! Pauses, gates, parameters and looks at random, from several threads, for a while: nothing is lost, nothing leaks, nothing stands
-//! still. `ONBEAT_STRESS_SECONDS` says for how long. It has its process for itself, because it measures its memory.
+//! Pauses, gates, parameters and looks at random, from several threads, for a while: nothing is lost, nothing
+//! leaks, nothing stands still. `ONBEAT_STRESS_SECONDS` says for how long. It has its process for itself,
+//! because it measures its memory.
 
 #[path = "it/ones/mod.rs"]
 mod ones;
@@ -139,7 +140,7 @@ fn stress(name: &str, options: &Options, time: Duration) {
         if begin.elapsed() > time / 4 {
             early.get_or_insert_with(resident);
         }
-        assert!(!run.is_finished(), "{name}: it ended by itself");
+        assert!(!run.is_finished(), "{name}: it ended without a stop");
     }
     end.store(true, Ordering::Relaxed);
     let orders: u64 = meddlers.into_iter().map(|meddler| meddler.join().unwrap()).sum();

@@ -1,5 +1,5 @@
-//! What a run takes from the machine it gives back: the thread that asks for it keeps its attributes, and the process its memory,
-//! however the run ends.
+//! What a run takes from the machine it gives back: the thread that asks for it keeps its attributes, and the
+//! process its memory, however the run ends.
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
@@ -112,7 +112,8 @@ fn the_calling_thread_keeps_what_it_has() {
             run.wait().unwrap();
             assert_eq!(Attributes::settled(&before), before, "after one that was stopped under {policy}");
         }
-        // It does not begin: a thread with DEADLINE is never on one core only, and more than one there must be.
+        // It does not begin: a thread with DEADLINE is never on one core only, and more than one there must
+        // be.
         if CoreSet::online().unwrap().len() > 1 {
             let strict = Options { strict: true, ..everything("d:1ms:100ms") };
             let error = numbers(false).run(&strict).unwrap_err().to_string();
@@ -149,9 +150,9 @@ fn more_stack_than_there_is_is_said() {
     });
 }
 
-/// An operator does not return, and the run ends without its thread: that is no real-time thread any more.
+/// An operator does not return, and the run ends without its thread, which loses its real-time policy.
 #[test]
-fn who_does_not_return_has_no_priority_for_ever() {
+fn a_thread_that_does_not_return_loses_its_priority() {
     let _alone = alone();
     watched(100, || {
         for policy in ["f:5", "d:2ms:100ms"] {

@@ -1,4 +1,5 @@
-//! After the start nothing is allocated: not by a hop, not by chunks, not by forks and joins, with measuring on.
+//! After the start nothing is allocated: not by a hop, not by chunks, not by forks and joins, with measuring
+//! on.
 
 #[path = "it/random/operators.rs"]
 #[allow(dead_code, reason = "not all of them are needed here")]
@@ -87,8 +88,8 @@ impl Operator for Watch {
     }
 }
 
-/// On one worker, then on two: one after the other, because the allocator's counters are those of the process. The thread that
-/// explains asks for memory, the workers that it watches do not.
+/// On one worker, then on two: one after the other, because the allocator's counters are those of the
+/// process. The thread that explains asks for memory, the workers that it watches do not.
 #[test]
 fn nothing_is_allocated_in_steady_state() {
     for explain in [Explain::Off, Explain::Auto] {

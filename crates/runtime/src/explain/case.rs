@@ -29,8 +29,8 @@ pub struct Case<'c> {
     pub faults: &'c [PageFault],
     /// Counters of these threads around the window, if nothing better is known.
     pub counted: &'c [Counted],
-    /// Whether the kernel gives other threads their share by a server (6.12 and later), instead of stopping all
-    /// real-time threads.
+    /// Whether the kernel gives other threads their share by a server (6.12 and later), instead of stopping
+    /// all real-time threads.
     pub has_fair_server: bool,
     /// Whether all steps of these workers and all kernel events on these cores are known.
     pub is_complete: bool,

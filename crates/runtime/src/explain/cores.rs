@@ -6,9 +6,9 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Upper bound for a page fault of unknown duration, in multiples of the estimate. The cost depends on where the page
-/// comes from and on the core's other work. Measured in virtual machines: 1.2 µs if the host has provided the page
-/// before, 11 to 56 µs if it has not.
+/// Upper bound for a page fault of unknown duration, in multiples of the estimate. The cost depends on where
+/// the page comes from and on the core's other work. Measured in virtual machines: 1.2 µs if the host has
+/// provided the page before, 11 to 56 µs if it has not.
 const FAULT_MOST: u64 = 4;
 
 /// Time on one core during which one event ran without interruption.
@@ -18,8 +18,8 @@ pub(super) struct Turn<'e> {
     pub event: &'e KernelEvent,
 }
 
-/// Lays out the events of one core in time. The duration of an event excludes its interruptions. So an event that begins
-/// before another one has had its full duration interrupts that one. No moment has two events.
+/// Lays out the events of one core in time. The duration of an event excludes its interruptions. So an event
+/// that begins before another one has had its full duration interrupts that one. No moment has two events.
 fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<Turn<'e>> {
     let mut order: Vec<&KernelEvent> = events
         .iter()
@@ -106,7 +106,8 @@ impl<'c> Cores<'c> {
             })
     }
 
-    /// Number of page faults of a worker in a range of time, and the upper bound of their cost in nanoseconds.
+    /// Number of page faults of a worker in a range of time, and the upper bound of their cost in
+    /// nanoseconds.
     pub fn faults(&self, worker: u32, at: &Range<u64>) -> (u64, u64) {
         let Some(thread) = self.case.threads.get(worker as usize) else { return (0, 0) };
         let one = |fault: &&PageFault| fault.tid == thread.tid && at.contains(&fault.at_ns);

@@ -20,7 +20,8 @@ pub(crate) struct Findings {
     pub(super) recorded: Vec<bool>,
 }
 
-/// Identity of a miss: whether it is of a path, number of the path or operator, end time, sequence of the message.
+/// Identity of a miss: whether it is of a path, number of the path or operator, end time, sequence of the
+/// message.
 pub(super) type Key = (bool, usize, u64, u64);
 
 pub(super) fn key(late: &Late, start_ns: u64) -> Key {

@@ -12,10 +12,11 @@ pub(super) fn has_fair_server() -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 12)
 }
 
-/// Measures the cost of a page fault on this thread, in nanoseconds. For other threads it is an estimate, because their
-/// pages may come from elsewhere.
+/// Measures the cost of a page fault on this thread, in nanoseconds. For other threads it is an estimate,
+/// because their pages may come from elsewhere.
 pub(super) fn fault_cost_ns() -> u64 {
-    // 64 MiB, so that the allocator takes fresh memory: reused memory has no missing pages. 4 MiB of it are touched.
+    // 64 MiB, so that the allocator takes fresh memory: reused memory has no missing pages. 4 MiB of it are
+    // touched.
     const BYTES: usize = 64 << 20;
     const TOUCHED: usize = 4 << 20;
     const PAGE: usize = 4096;

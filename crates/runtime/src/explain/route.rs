@@ -4,8 +4,8 @@ use crate::engine::flight::Late;
 use crate::plan::Plan;
 use onbeat_trace::Span;
 
-/// Returns the steps of a message from its source to the operator where it was late, in order. Each step's predecessor
-/// is the latest of the steps that it waited for. Operators without recorded steps are skipped.
+/// Returns the steps of a message from its source to the operator where it was late, in order. Each step's
+/// predecessor is the latest of the steps that it waited for. Operators without recorded steps are skipped.
 pub(super) fn route(late: &Late, spans: &[Span], plan: &Plan) -> Vec<Span> {
     let mut way = Vec::new();
     let is_it = |span: &Span| span.source == late.source && span.sequence == late.sequence;

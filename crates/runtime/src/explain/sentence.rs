@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 /// Largest number of parts that a sentence names. The others are summed up.
 const NAMED: usize = 3;
 
-/// Writes a verdict as a sentence, such as "message 8121 of iq → audio was 412 µs late: demod was kept off core 1 for
-/// 391 µs by kworker/1:2 (o:0), ...; 7 µs unexplained".
+/// Writes a verdict as a sentence, such as "message 8121 of iq → audio was 412 µs late: demod was kept off
+/// core 1 for 391 µs by kworker/1:2 (o:0), ...; 7 µs unexplained".
 ///
 /// `what` is the operator or the path with the limit.
 #[must_use]

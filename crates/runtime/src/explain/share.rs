@@ -5,9 +5,9 @@ use super::split::{Took, What};
 use onbeat_trace::CauseClass;
 use onbeat_trace::cause::Part;
 
-/// Returns parts whose `late_ns` sum to the lateness. Each part's share of it is that of its time beyond the usual. If
-/// the total of these times is less than the lateness, the rest was usual computing: the limit is below the need of the
-/// operators.
+/// Returns parts whose `late_ns` sum to the lateness. Each part's share of it is that of its time beyond the
+/// usual. If the total of these times is less than the lateness, the rest was usual computing: the limit is
+/// below the need of the operators.
 pub(super) fn share(case: &Case<'_>, took: Took) -> Vec<Part> {
     let late_ns = case.end_ns.saturating_sub(case.due_ns).saturating_sub(case.limit_ns);
     let mut parts: Vec<(What, u64)> = took.excess.into_iter().collect();

@@ -1,9 +1,9 @@
 //! From a window of time to its causes.
 //!
-//! The route of a message cuts the window into *waits* (for a turn) and *runs* (of a step). In each, the worker's thread
-//! had a core or had none. If it had one, an interrupt may have taken the core's time. If it had none, it slept, or
-//! another thread was first. The rest of a run is the operator's own. The rest of a wait belongs to the worker's other
-//! steps.
+//! The route of a message cuts the window into *waits* (for a turn) and *runs* (of a step). In each, the
+//! worker's thread had a core or had none. If it had one, an interrupt may have taken the core's time. If it
+//! had none, it slept, or another thread was first. The rest of a run is the operator's own. The rest of a
+//! wait belongs to the worker's other steps.
 
 mod away;
 mod busy;
@@ -82,8 +82,8 @@ fn spare(case: &Case<'_>, operator: u32, ns: u64, steps: u64, cores: &Cores<'_>,
     ns - over_ns
 }
 
-/// Causes by which an operator computed for `over_ns` beyond its allowance: its page faults, up to the bound of their
-/// cost, and for the rest the operator itself.
+/// Causes by which an operator computed for `over_ns` beyond its allowance: its page faults, up to the bound
+/// of their cost, and for the rest the operator itself.
 fn beyond(
     case: &Case<'_>,
     operator: u32,
@@ -120,7 +120,8 @@ struct Piece<'p, 'c> {
 }
 
 impl Piece<'_, '_> {
-    /// Adds the times of the slice. `own` has, by operator of the route, its computing time and number of steps.
+    /// Adds the times of the slice. `own` has, by operator of the route, its computing time and number of
+    /// steps.
     fn split(&self, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {
         let Slice { at, worker, operator, run, .. } = self.slice;
         if *run && (*operator as usize) < self.case.operators.len() {
@@ -144,7 +145,8 @@ impl Piece<'_, '_> {
         self.with_core(thread, now_ns..at.end, took, own);
     }
 
-    /// Time at which a thread lost its core. If it is unknown, the thread is assumed to have run for its usual time before.
+    /// Time at which a thread lost its core. If it is unknown, the thread is assumed to have run for its
+    /// usual time before.
     fn begin_of(&self, off: &OffCpu) -> u64 {
         if off.is_begin_known {
             return off.out_ns;
@@ -161,7 +163,8 @@ impl Piece<'_, '_> {
         off.out_ns.max(busy_ns.min(off.runnable_ns))
     }
 
-    /// Time at which a thread got a core again. If it is unknown, that is when its next step began, at the latest.
+    /// Time at which a thread got a core again. If it is unknown, that is when its next step began, at the
+    /// latest.
     fn end_of(&self, off: &OffCpu) -> u64 {
         if off.is_end_known {
             return off.in_ns;

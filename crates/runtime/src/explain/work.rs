@@ -122,8 +122,8 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Runs until the sender of `ended` is dropped. Returns the findings and, by operator of the plan, the durations of
-    /// the steps that were counted here instead of by the worker.
+    /// Runs until the sender of `ended` is dropped. Returns the findings and, by operator of the plan, the
+    /// durations of the steps that were counted here instead of by the worker.
     pub fn run(mut self, ended: &Receiver<()>) -> (Findings, Vec<Histogram>) {
         self.find_threads(ended);
         loop {
@@ -160,7 +160,8 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Waits until all worker threads have started, which is before the first step, and takes down their facts.
+    /// Waits until all worker threads have started, which is before the first step, and takes down their
+    /// facts.
     fn find_threads(&mut self, ended: &Receiver<()>) {
         let has_begun = |thread: &AtomicU32| thread.load(Ordering::Relaxed) != 0;
         while !self.control.threads.iter().all(has_begun)

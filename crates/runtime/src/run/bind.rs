@@ -1,5 +1,5 @@
-//! From a planned graph to its parts: makes the queues, gives ports their ends, and numbers operators, edges and events
-//! within each part.
+//! From a planned graph to its parts: makes the queues, gives ports their ends, and numbers operators, edges
+//! and events within each part.
 
 mod connect;
 
@@ -134,7 +134,8 @@ fn empty_parts(
         .collect()
 }
 
-/// Enters each edge into the parts of its ends, with the initial messages, and counts the edges of each operator.
+/// Enters each edge into the parts of its ends, with the initial messages, and counts the edges of each
+/// operator.
 fn fill_edges(
     graph: &mut Graph,
     plan: &Plan,
@@ -356,8 +357,9 @@ fn fill_nodes(plan: &Plan, operators: &[Place], parts: &mut [BoundPart]) {
     }
 }
 
-/// By edge: whether the consumer ends once this edge and the other vital ones have ended. Required edges are vital.
-/// Those that close a cycle are vital only if there is no other required edge, optional ones only if none is required.
+/// By edge: whether the consumer ends once this edge and the other vital ones have ended. Required edges are
+/// vital. Those that close a cycle are vital only if there is no other required edge, optional ones only if
+/// none is required.
 fn vital_edges(plan: &Plan) -> Vec<bool> {
     let rank = |required: bool, feedback: bool| match (required, feedback) {
         (true, false) => 2,

@@ -49,7 +49,8 @@ pub enum OrderError {
     /// The run has ended.
     #[error("the run has ended")]
     Over,
-    /// No answer came within 5 s. The order stands: it is carried out when the present step of its worker returns.
+    /// No answer came within 5 s. The order stands: it is carried out when the present step of its worker
+    /// returns.
     #[error("{what} has not answered within {} s: its worker is in a step that takes longer; the order stands", PATIENCE.as_secs())]
     Late {
         /// Operator or part that has not answered.
@@ -107,8 +108,8 @@ impl RunHandle {
         self.control.board.is_closed()
     }
 
-    /// Asks the sources to end. Messages in flight are processed, files are finished, and the record is made. Paused
-    /// operators continue for that.
+    /// Asks the sources to end. Messages in flight are processed, files are finished, and the record is made.
+    /// Paused operators continue for that.
     pub fn stop(&self) {
         self.control.request_stop();
     }
@@ -129,15 +130,17 @@ impl RunHandle {
         }
     }
 
-    /// Returns the status of the run. Every worker is asked for it, and woken if it is parked. If a worker does not
-    /// answer within 100 ms, because a step takes that long, its operators are shown as of its previous answer.
+    /// Returns the status of the run. Every worker is asked for it, and woken if it is parked. If a worker
+    /// does not answer within 100 ms, because a step takes that long, its operators are shown as of its
+    /// previous answer.
     pub fn status(&self) -> RunStatus {
         self.answers(SNAPSHOT_WAIT);
         status::status(&self.plan, &self.control, &self.fixtures, self.progress())
     }
 
-    /// Whether the engine makes progress: every worker is asked, woken if it is parked, and answers between two
-    /// steps within that time. True before the first step and after the last one, when no worker has to answer.
+    /// Whether the engine makes progress: every worker is asked, woken if it is parked, and answers between
+    /// two steps within that time. True before the first step and after the last one, when no worker has to
+    /// answer.
     ///
     /// ```
     /// # use onbeat_runtime::{Graph, Options};
@@ -167,9 +170,9 @@ impl RunHandle {
         true
     }
 
-    /// Ends one operator: its outputs close, and the operators after it process what it has sent. It reads no more
-    /// messages, and producers that feed only it end as well. Its [`stop`](crate::Operator::stop) is called at the
-    /// end of the run, as for all operators.
+    /// Ends one operator: its outputs close, and the operators after it process what it has sent. It reads no
+    /// more messages, and producers that feed only it end as well. Its [`stop`](crate::Operator::stop) is
+    /// called at the end of the run, as for all operators.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -180,9 +183,9 @@ impl RunHandle {
     /// Pauses all sources. Messages in flight are processed. Then the run stands still until
     /// [`resume`](Self::resume) or [`stop`](Self::stop).
     ///
-    /// The time of a pause does not count. A source with a clock does not catch up: it continues where it was, with
-    /// all due times later by the length of the pause. The end of a run with a duration moves by the same time.
-    /// Under the manual clock a pause takes no time.
+    /// The time of a pause does not count. A source with a clock does not catch up: it continues where it
+    /// was, with all due times later by the length of the pause. The end of a run with a duration moves by
+    /// the same time. Under the manual clock a pause takes no time.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -198,8 +201,9 @@ impl RunHandle {
         self.ask_all(false).wait()
     }
 
-    /// Pauses one operator: it is not stepped, its messages wait, and its alarms stand still. A source does not
-    /// catch up later, as with [`pause`](Self::pause), but the end of a run with a duration does not move.
+    /// Pauses one operator: it is not stepped, its messages wait, and its alarms stand still. A source does
+    /// not catch up later, as with [`pause`](Self::pause), but the end of a run with a duration does not
+    /// move.
     ///
     /// # Errors
     /// See [`OrderError`].
@@ -215,10 +219,10 @@ impl RunHandle {
         self.ask(name, Order::Resume)?.wait()
     }
 
-    /// Sets a parameter of an operator while it runs. Without `sample` the value applies from the operator's next
-    /// sample on. With `sample`, a number in its input stream from 0, it applies at exactly that sample, for any cut
-    /// into chunks. The call returns when the operator has accepted the value. Each operator says which of its
-    /// parameters can be changed.
+    /// Sets a parameter of an operator while it runs. Without `sample` the value applies from the operator's
+    /// next sample on. With `sample`, a number in its input stream from 0, it applies at exactly that sample,
+    /// for any cut into chunks. The call returns when the operator has accepted the value. Each operator says
+    /// which of its parameters can be changed.
     ///
     /// ```
     /// # use onbeat_runtime::{Change, Chunk, Error, Graph, InPlace, Kernel, Map, Options, Value, tried};
@@ -272,13 +276,14 @@ impl RunHandle {
         self.ask(operator, order)?.wait()
     }
 
-    /// Operators whose code has not returned for longer than [`Options::watchdog_ns`](crate::Options::watchdog_ns).
+    /// Operators whose code has not returned for longer than
+    /// [`Options::watchdog_ns`](crate::Options::watchdog_ns).
     pub fn hangs(&self) -> Vec<Hang> {
         self.control.hangs.current().into_iter().map(|(_, hang)| hang).collect()
     }
 
-    /// Calls `listener` for each operator that is found to hang from now on, on the watchdog's thread. Replaces the
-    /// listener set before.
+    /// Calls `listener` for each operator that is found to hang from now on, on the watchdog's thread.
+    /// Replaces the listener set before.
     ///
     /// ```
     /// # use onbeat_runtime::{Graph, OnHang, Options};
@@ -301,8 +306,8 @@ impl RunHandle {
         self.control.hangs.listen(listener);
     }
 
-    /// Time of the first step, in nanoseconds on `CLOCK_MONOTONIC`; `None` before it, and if the run uses another
-    /// clock.
+    /// Time of the first step, in nanoseconds on `CLOCK_MONOTONIC`; `None` before it, and if the run uses
+    /// another clock.
     pub fn started_ns(&self) -> Option<u64> {
         let options = &self.plan.options;
         let is_real = options.clock == ClockKind::Real && options.scale == 1.0;
@@ -315,15 +320,16 @@ impl RunHandle {
         self.control.misses.so_far()
     }
 
-    /// Calls `listener` with each late message once its causes are known: some 25 ms after the message ended, on the
-    /// run's thread `onbeat-explain`. Replaces the listener set before. It is not called if misses are not explained.
+    /// Calls `listener` with each late message once its causes are known: some 25 ms after the message ended,
+    /// on the run's thread `onbeat-explain`. Replaces the listener set before. It is not called if misses are
+    /// not explained.
     pub fn on_late(&self, listener: impl FnMut(&LateMessage) + Send + 'static) {
         self.control.misses.listen(listener);
     }
 
-    /// Calls `listener` some 50 times per second, on the same thread, with the steps recorded and the kernel events on
-    /// the workers' cores since the previous call. Operators, workers and edges have their index in the [`Plan`].
-    /// Replaces the listener set before.
+    /// Calls `listener` some 50 times per second, on the same thread, with the steps recorded and the kernel
+    /// events on the workers' cores since the previous call. Operators, workers and edges have their index in
+    /// the [`Plan`]. Replaces the listener set before.
     pub fn on_flight(&self, listener: impl FnMut(&[Span], &[KernelEvent]) + Send + 'static) {
         self.control.misses.listen_to_flight(listener);
     }

@@ -1,4 +1,5 @@
-//! Watchdog: a thread that looks for operators whose code does not return, and reports each one with its stack.
+//! Watchdog: a thread that looks for operators whose code does not return, and reports each one with its
+//! stack.
 
 use crate::base::helper::Helper;
 use crate::base::options::OnHang;

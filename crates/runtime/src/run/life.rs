@@ -148,9 +148,9 @@ impl WorkerThread<'_> {
         }
     }
 
-    /// Waits until all threads are done with their steps. Then each thread stops its own operators, in the order
-    /// of the plan, and those of a thread of its pool that does not come back. False if this thread itself was
-    /// given up.
+    /// Waits until all threads are done with their steps. Then each thread stops its own operators, in the
+    /// order of the plan, and those of a thread of its pool that does not come back. False if this thread
+    /// itself was given up.
     pub fn stop_in_turn(&self, mut stop: impl FnMut(usize, Ending)) -> bool {
         let Control { barrier, .. } = &**self.control;
         if !barrier.wait(self.worker) {
@@ -237,8 +237,8 @@ fn end_ns(worker: &Worker, cx: &Context, plan: &Plan) -> Option<u64> {
     Some(cx.start_ns.saturating_add(duration_ns))
 }
 
-/// Runs operators and treats failures as the plan says. `None` if a failure or a deadlock has ended the part: it
-/// is recorded, and the part counts as inactive.
+/// Runs operators and treats failures as the plan says. `None` if a failure or a deadlock has ended the part:
+/// it is recorded, and the part counts as inactive.
 pub(super) fn guarded_run<T>(
     control: &Control,
     worker: &mut Worker,

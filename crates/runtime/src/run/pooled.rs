@@ -1,4 +1,5 @@
-//! Life of a pool's thread, which shares parts with the other threads: as in `life`, but for any part that has work.
+//! Life of a pool's thread, which shares parts with the other threads: as in `life`, but for any part that
+//! has work.
 
 use super::bind::BoundPart;
 use super::life::{StartedPart, WorkerThread, begin, guarded_run, note_end, start, stop};
@@ -12,7 +13,8 @@ use crate::run::record::{PartReport, ThreadReport, ThreadTime, report};
 use onbeat_queue::{Identity, Seed, TaskLease};
 use std::sync::Arc;
 
-/// Main function of the thread, from the start of its parts to its report. `place` is the thread's number in the pool.
+/// Main function of the thread, from the start of its parts to its report. `place` is the thread's number in
+/// the pool.
 pub(super) fn live(
     thread: &WorkerThread<'_>,
     pool: &Arc<WorkerPool>,
@@ -95,8 +97,8 @@ fn end_part(pool: &WorkerPool, number: u32, control: &Control) {
     }
 }
 
-/// Stops the operators of the parts that this thread has started, in turn with the other threads, and those of a thread that
-/// does not come back. `None` if this thread itself was given up.
+/// Stops the operators of the parts that this thread has started, in turn with the other threads, and those
+/// of a thread that does not come back. `None` if this thread itself was given up.
 fn stop_parts(thread: &WorkerThread<'_>, pool: &WorkerPool) -> Option<Vec<PartReport>> {
     let WorkerThread { plan, control, .. } = *thread;
     let mut reports = Vec::new();

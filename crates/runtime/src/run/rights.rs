@@ -266,7 +266,8 @@ impl ThreadSettings<'_> {
 /// Settings for the memory of chunk stores.
 pub(super) struct StoreMemory {
     huge_pages: bool,
-    /// By part: NUMA node of the cores that fill its chunks, if they have a common one. `None` on machines with one node.
+    /// By part: NUMA node of the cores that fill its chunks, if they have a common one. `None` on machines
+    /// with one node.
     nodes: Option<Vec<Option<usize>>>,
     asked_numa: bool,
     placed: usize,

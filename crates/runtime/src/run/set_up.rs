@@ -28,8 +28,8 @@ use onbeat_trace::record::WhenFull;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Makes a worker, its context, and the initial messages of its edges. Runs on the worker's own thread, which owns
-/// the chunk stores from then on.
+/// Makes a worker, its context, and the initial messages of its edges. Runs on the worker's own thread, which
+/// owns the chunk stores from then on.
 pub(super) fn set_up(
     part: BoundPart,
     seeds: Vec<Seed<Info>>,
@@ -90,7 +90,8 @@ fn describe_conditions(control: &Control, nodes: &[NodeState], conditions: &[Opt
     }
 }
 
-/// Gives each migrating end a bit of the pending-turn mask. Ends after the 64th have none: a notifier wakes them.
+/// Gives each migrating end a bit of the pending-turn mask. Ends after the 64th have none: a notifier wakes
+/// them.
 fn watch_ends(operators: &mut [Box<dyn Operator>]) -> Box<[(u32, Upcoming)]> {
     let ends = operators
         .iter_mut()
@@ -160,8 +161,8 @@ fn shortcut(worker: &mut Worker, operator: usize) -> Option<Shortcut> {
     Some(worker.operators[operator].inline()?.shortcut())
 }
 
-/// Makes the executor that takes chunks at the input of `first` and sends them at the output of `last`. `None` if
-/// one of the two has no shortcut that passes chunks on.
+/// Makes the executor that takes chunks at the input of `first` and sends them at the output of `last`.
+/// `None` if one of the two has no shortcut that passes chunks on.
 fn executor(worker: &mut Worker, first: usize, last: usize) -> Option<Executor> {
     let (Shortcut::Edit(input, _) | Shortcut::Rewrite(input, _)) = shortcut(worker, first)? else {
         return None;

@@ -25,7 +25,8 @@ pub struct RunStatus {
     pub name: String,
     /// Phase of the run.
     pub state: RunState,
-    /// Time since the first step, on the run's clock, in nanoseconds. A virtual clock shows a worker's last reading.
+    /// Time since the first step, on the run's clock, in nanoseconds. A virtual clock shows a worker's last
+    /// reading.
     pub elapsed_ns: u64,
     /// Source time of the latest message that a worker reported, in nanoseconds.
     pub position_ns: u64,
@@ -356,7 +357,8 @@ fn joined_paths(all: impl Iterator<Item = PathStatus>) -> Vec<PathStatus> {
     })
 }
 
-/// Time since the start. Workers read the clock only while they have work, so a real clock is read here again.
+/// Time since the start. Workers read the clock only while they have work, so a real clock is read here
+/// again.
 fn elapsed_ns(plan: &Plan, control: &Control, at: Position) -> u64 {
     let start_ns = control.start_ns.get().copied().filter(|_| !control.board.is_closed());
     let (Some(start_ns), ClockKind::Real) = (start_ns, plan.options.clock) else { return at.elapsed_ns };

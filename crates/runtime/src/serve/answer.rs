@@ -1,4 +1,4 @@
-//! What is answered: a JSON object on a line.
+//! Answers to clients: one JSON object per line.
 
 use super::request::{COMMANDS, VERSION};
 use crate::run::RunStatus;
@@ -43,7 +43,7 @@ pub(super) fn wrong(error: &str) -> Vec<u8> {
     line(false, Wrong { error })
 }
 
-/// Who is here.
+/// Greeting of a connection: versions, name of the run and commands.
 pub(super) fn hello(run: &str) -> Vec<u8> {
     let onbeat = env!("CARGO_PKG_VERSION");
     line(true, Hello { onbeat, pid: std::process::id(), run, commands: COMMANDS })

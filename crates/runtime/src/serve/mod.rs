@@ -1,12 +1,12 @@
-//! A run's handle on a socket, for whoever may connect to it: the same user, and root.
+//! A run's handle on a socket, for processes of the same user and of root.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `place` | the socket's file: made, taken over from a run that was killed, taken away |
-//! | `turns` | the thread: all connections in turn, none of which makes the others wait |
+//! | `socket_file` | the socket's file: create it, replace that of a killed run, remove it |
+//! | `server` | the thread: serves all connections in turn, and waits for none of them |
 //! | `client` | one connection: lines in, lines out, limits |
-//! | `request` | what may be asked, and what is no request |
-//! | `answer` | what is answered |
+//! | `request` | valid requests, and the refusal of all other lines |
+//! | `answer` | answers |
 //!
 //! The page `control.md` of the book describes the protocol for those who write a client.
 
@@ -38,10 +38,11 @@ pub struct ControlError {
     reason: String,
 }
 
-/// A socket by which others watch and steer a run: `onbeat ctl`, or a program of yours.
+/// A socket by which other processes watch and control a run: `onbeat ctl`, or a program of yours.
 ///
-/// Only its owner may connect to it (mode 0600), and whoever does is looked at: the user of this process and root are served.
-/// It is there from [`bind`](ControlSocket::bind) on; who connects is answered when a run has it, and it goes away with the run.
+/// Only its owner may connect to it (mode 0600). The server also checks the user of each connection: it
+/// serves the user of this process and root. The socket exists from [`bind`](ControlSocket::bind) on. Clients
+/// are answered once a run has the socket. It is removed with the run.
 ///
 /// ```
 /// use onbeat_runtime::{ControlSocket, Graph, Options};
@@ -76,11 +77,11 @@ impl ControlSocket {
     /// The longest name, in bytes.
     pub const PATH_MAX_BYTES: usize = onbeat_os::local::PATH_MAX_BYTES;
 
-    /// Makes the socket. One that was left behind by a run that was killed is replaced.
+    /// Creates the socket. Replaces a socket that a killed run has left behind.
     ///
     /// # Errors
-    /// When it cannot be made; when somebody listens there already; when there is something of this name that is no socket,
-    /// which is left alone.
+    /// If the socket cannot be created, if another process listens there already, or if the name belongs to
+    /// something other than a socket, which is left as it is.
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, ControlError> {
         let path = path.as_ref();
         match SocketFile::take(path) {
@@ -145,11 +146,11 @@ impl Drop for Serving {
 }
 
 impl Run {
-    /// Has whoever may connect to `socket` watch and steer it, until it has ended: its thread, `onbeat-control`, is kept on the
-    /// house-keeping cores and listed in the record.
+    /// Lets clients of `socket` watch and control this run until it has ended. The server's thread,
+    /// `onbeat-control`, is kept on the house-keeping cores and listed in the record.
     ///
     /// # Errors
-    /// When the thread cannot be started, or the run has a socket already.
+    /// If the thread cannot be started, or the run has a socket already.
     pub fn serve(&mut self, socket: ControlSocket) -> Result<(), ControlError> {
         if self.has_service() {
             return Err(ControlError::twice(&socket));
@@ -164,7 +165,8 @@ impl Pipeline {
     /// Starts it, and serves its `control` socket, if it has one.
     ///
     /// # Errors
-    /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not begin.
+    /// [`RunError::Begin`] when threads or memory are missing, or the socket cannot be had: then it does not
+    /// begin.
     pub fn start(self) -> Result<Run, RunError> {
         self.start_explained(Box::new(NoEvidence))
     }

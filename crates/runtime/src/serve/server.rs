@@ -1,4 +1,4 @@
-//! The thread: whoever has something to say has a turn, and nobody's turn takes long.
+//! The server's thread: each client with input has a turn, and all turns are short.
 
 use super::client::Client;
 use super::socket_file::SocketFile;
@@ -9,13 +9,13 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Connections at a time.
+/// Largest number of connections at a time.
 const CLIENTS: usize = 8;
 
-/// Between two looks at an order that workers carry out.
+/// Time between two polls of an order that workers carry out.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Everything that the thread has.
+/// State of the server's thread.
 pub(super) struct ControlServer {
     door: Door<SocketFile>,
     handle: RunHandle,
@@ -23,14 +23,15 @@ pub(super) struct ControlServer {
 }
 
 impl ControlServer {
-    /// Until `ended` can be read.
+    /// Makes a server that ends once `ended` can be read.
     pub fn new(file: SocketFile, handle: RunHandle, ended: UnixStream) -> Self {
         ControlServer { door: Door::new(file, ended), handle, clients: Vec::new() }
     }
 
-    /// Until the run has ended.
+    /// Serves clients until the run has ended.
     pub fn run(mut self) {
-        // Where the system refuses to wait for files there is nobody to tell it to: clients see that nobody serves them.
+        // If the system refuses to wait for files, the server ends. No receiver for the error exists here,
+        // and clients see that their connections close.
         while let Ok(Woken { has_ended, knocks }) = self.wait() {
             for client in &mut self.clients {
                 client.turn(&self.handle);
@@ -72,7 +73,7 @@ fn admit(stream: UnixStream, clients: &mut Vec<Client>, handle: &RunHandle) {
     }
     clients.retain(|client| !client.is_gone());
     if clients.len() >= CLIENTS {
-        // Whoever has been silent for longest goes: to keep connections and say nothing keeps nobody away.
+        // The client that was silent for longest has to leave, so idle connections do not lock others out.
         let idle = clients.iter().enumerate().filter(|(_, client)| !client.is_asking());
         let Some((number, _)) = idle.min_by_key(|(_, client)| client.heard()) else {
             return client.refuse(&format!("refused: {CLIENTS} others are being served: try again"));

@@ -1,4 +1,5 @@
-//! The file of a socket. Runs come and go, some by SIGKILL, and none takes the place of another that is alive.
+//! The file of a socket. Runs come and go, some by SIGKILL, and none takes the place of another that is
+//! alive.
 
 use onbeat_os::door::Listener;
 use onbeat_os::local;
@@ -10,8 +11,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long is waited for another run that looks at the same folder. It guards against two that start at the same moment, and
-/// nothing else: where it cannot be had, it goes without.
+/// How long is waited for another run that looks at the same folder. It guards against two that start at the
+/// same moment, and nothing else: where it cannot be had, it goes without.
 const LOCK: Duration = Duration::from_secs(2);
 
 /// How long somebody who listens there has to take us.

@@ -49,8 +49,8 @@ fn compare(first: &Seen, seen: &Seen, with: &str) {
                 bytes.len()
             );
         }
-        assert!(tags == tags_now, "with {with} `{name}` has the tags {tags_now:?} in place of {tags:?}");
-        assert!(rate_hz == rate_now, "with {with} `{name}` has {rate_now} Hz in place of {rate_hz} Hz");
+        assert!(tags == tags_now, "with {with} `{name}` has the tags {tags_now:?} instead of {tags:?}");
+        assert!(rate_hz == rate_now, "with {with} `{name}` has {rate_now} Hz instead of {rate_hz} Hz");
     }
     assert!(
         first.notes() == seen.notes(),

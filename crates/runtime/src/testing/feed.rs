@@ -70,7 +70,7 @@ impl Feed {
         let (shapes, frames): (Vec<_>, Vec<_>) = frames.into_iter().unzip();
         let lengths = frames.iter().map(Vec::len).collect();
         let mut feed = Self::samples(frames.concat());
-        // Frames are not to be cut.
+        // Frames must not be cut.
         feed.can_be_cut = false;
         feed.shape = Shape { lengths, shapes, ..Shape::default() };
         feed
@@ -117,13 +117,14 @@ impl Feed {
         self
     }
 
-    /// Messages whose source times are so many nanoseconds apart.
+    /// Sets the distance of the messages' source times, in nanoseconds.
     pub fn every(mut self, time_ns: u64) -> Self {
         self.shape.every_ns = time_ns;
         self
     }
 
-    /// Each chunk comes when its last sample is due by the rate, as from a radio; without it, all come at once.
+    /// Each chunk comes when its last sample is due by the rate, as from a radio; without it, all come at
+    /// once.
     pub fn paced(mut self) -> Self {
         self.shape.paced = true;
         self

@@ -62,9 +62,9 @@ const NAME: &str = "it";
 /// Far above what a test of one operator takes, on a busy machine too.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
-/// An operator to be tested, and what it is to be fed with.
+/// An operator under test, with its feeds.
 ///
-/// A trial that goes wrong panics, with a message that says what was wrong: it is for tests.
+/// For tests: a trial that fails panics, with the fault in its message.
 ///
 /// ```
 /// use onbeat_runtime::testing::{Feed, Trial};
@@ -140,8 +140,8 @@ impl Trial {
         self
     }
 
-    /// Gives a parameter another value, as [`RunHandle::set`](crate::RunHandle::set) does: from this sample on, or from the
-    /// begin.
+    /// Gives a parameter another value, as [`RunHandle::set`](crate::RunHandle::set) does: from this sample
+    /// on, or from the begin.
     pub fn set(mut self, parameter: &str, value: impl Into<Value>, sample: Option<u64>) -> Self {
         self.settings.push((parameter.to_string(), value.into(), sample));
         self
@@ -267,7 +267,7 @@ fn run(graph: Graph, options: &Options) -> Result<onbeat_trace::Record, String> 
 #[derive(Default)]
 struct Log {
     steps: Vec<Step>,
-    /// A step is under way, or was the last.
+    /// Number of steps begun: the last one may still run.
     begun: usize,
     ending: Option<Ending>,
 }

@@ -1,6 +1,6 @@
-//! What every scheduler must do: random graphs (fan-out, ordered fan-in, rate changes, joins, cycles, tags, mixed quanta and
-//! capacities) give byte for byte what a plain sequential reference gives, however they are scheduled, however workers
-//! wait, and however long steps take.
+//! What every scheduler must do: random graphs (fan-out, ordered fan-in, rate changes, joins, cycles, tags,
+//! mixed quanta and capacities) give byte for byte what a plain sequential reference gives, however they are
+//! scheduled, however workers wait, and however long steps take.
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 
@@ -58,8 +58,9 @@ fn fifo() -> Option<Policy> {
     tried.map_err(|error| eprintln!("skipped: workers under FIFO: {error}")).ok().map(|()| policy)
 }
 
-/// Whether the kernel takes a part of each second back from real-time threads: else whatever goes wrong here takes the machine.
-/// On kernels with a fair server (debugfs) it is that one that does it, where it has run time.
+/// Whether the kernel takes a part of each second back from real-time threads: else whatever goes wrong here
+/// takes the machine. On kernels with a fair server (debugfs) it is that one that does it, where it has run
+/// time.
 fn throttling() -> Result<(), String> {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default().trim().parse::<i64>().ok();
     let runtime_us = read("/proc/sys/kernel/sched_rt_runtime_us");
@@ -78,7 +79,8 @@ fn throttling() -> Result<(), String> {
     Ok(())
 }
 
-/// With throttling on, and idle workers that park: whoever spun for ever would keep the other ones from their core.
+/// With throttling on, and idle workers that park: a worker that spun for ever would keep the others from
+/// their core.
 #[test]
 fn real_time_workers_give_the_same() {
     watched(600, || {
@@ -140,8 +142,8 @@ fn pools_give_the_same() {
     });
 }
 
-/// All ways to run a graph, each with a name. (The graph with operators, `crates/operators/tests/it/adsb.rs`, has a table
-/// of its own.)
+/// All ways to run a graph, each with a name. (The graph with operators, `crates/operators/tests/it/adsb.rs`,
+/// has a table of its own.)
 fn schedulers() -> Vec<(String, Options)> {
     let mut all = vec![("greedy".to_string(), greedy())];
     for idle in [Idle::Park, Idle::Spin, Idle::SpinFor(20_000), Idle::Early(50_000)] {

@@ -1,4 +1,5 @@
-//! How runs end: by themselves, by a stop, by an error, a panic, a dead-lock; and what operators are told.
+//! Ends of runs: on their own, by a stop, an error, a panic, a deadlock; and what `stop` of operators
+//! receives.
 
 use onbeat_runtime::{
     ClockKind, Context, Ending, Error, Graph, Input, Operator, Options, Output, Ports, RunError, Step,
@@ -99,7 +100,7 @@ fn run(what: What) -> (Result<Record, RunError>, Vec<String>) {
 }
 
 /// Fails when the run does not come back.
-#[allow(clippy::disallowed_methods, reason = "a watchdog is no part of a run")]
+#[allow(clippy::disallowed_methods, reason = "a watchdog does not belong to the run")]
 fn watched<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = mpsc::channel();
     std::thread::spawn(move || done.send(run()));
@@ -336,7 +337,7 @@ fn each_kind_of_full_edge_does_what_it_says() {
             (10, received.len() as u64, dropped),
             "{when_full}"
         );
-        assert_eq!((edge.unread, record.result.exit_status), (0, 0), "a drop that was chosen is no loss");
+        assert_eq!((edge.unread, record.result.exit_status), (0, 0), "a chosen drop does not count as a loss");
     }
 }
 

@@ -18,7 +18,7 @@ struct Marker {
 
 const CHUNKS: u64 = 1000;
 
-/// What is to be in the head of the chunk with this number.
+/// Writes the head that the chunk with this number must have.
 fn mark(number: u64, info: &mut Info) {
     if number.is_multiple_of(2) {
         info.start = 7 * number;
@@ -111,7 +111,7 @@ fn a_head_has_what_was_put_into_it_this_time() {
         graph.connect(marker, |it| &it.out, same, |it| &it.input);
         graph.connect(same, |it| &it.out, heads, |it| &it.input);
         graph.run(&Options::default()).unwrap();
-        assert!(*filled.lock().unwrap() > CHUNKS / 2, "most of them went from hand to hand");
+        assert!(*filled.lock().unwrap() > CHUNKS / 2, "most of them went by direct hand-over");
         let seen = seen.lock().unwrap();
         assert_eq!(seen.len() as u64, CHUNKS);
         for (number, info) in (0..).zip(&*seen) {

@@ -1,4 +1,4 @@
-//! What is wrong with a graph is said with the operator and port it is about.
+//! Mistakes in graphs: each message names the operator and the port.
 
 use onbeat_runtime::{Chunk, Context, Error};
 use onbeat_runtime::{ClockKind, Graph, GraphError, Input, Operator, Options, Output, Ports, Step, WhenFull};
@@ -237,7 +237,8 @@ fn a_handle_of_another_graph_is_refused() {
     );
 }
 
-/// Who may pass chunks on gets none that are larger than what it may send; that is said, and fatal under `strict`.
+/// Who may pass chunks on gets none that are larger than what it may send; that is said, and fatal under
+/// `strict`.
 #[test]
 fn a_quantum_that_cannot_be_kept_is_said() {
     let build = || {

@@ -1,4 +1,4 @@
-//! Limits that the user states: what becomes of what is late, and how much is under way at once.
+//! Limits that the user states: late messages, and the number of messages in flight.
 
 use crate::watchdog::watched;
 use crate::ways::ways;
@@ -91,7 +91,7 @@ fn no_more_time_is_under_way_than_a_path_may_have() {
         let options = Options { scheduler: Scheduler::Pinned, workers: Some(2), ..Options::default() };
         let record = graph.run(&options).unwrap();
         assert_eq!(record.edges[0].received, 60);
-        // Ticks are a millisecond apart: what is under way spans two of them, and the one that is sent then.
+        // Ticks are a millisecond apart: messages in flight span two of them, and the one that is sent then.
         assert!(record.paths[0].in_flight_most.unwrap() <= 4, "{:?}", record.paths[0]);
     });
 }
@@ -177,7 +177,8 @@ fn a_source_leaves_out_a_tick_for_each_miss() {
     watched(60, || {
         let (record, _) = careful(OnMiss::Skip);
         let sent = record.edges[0].received;
-        // Every message is late, and the one behind it is left out: half of them, or fewer where the machine was busy.
+        // Every message is late, and the one behind it is left out: half of them, or fewer where the machine
+        // was busy.
         assert!(sent <= 10 && sent == record.misses_total, "{sent} sent, {} late", record.misses_total);
         let note = record.notes.iter().find(|note| note.contains("left out")).expect("it is said");
         assert!(note.starts_with("beat: left out ") && note.contains("on_miss"), "{note}");

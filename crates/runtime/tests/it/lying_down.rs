@@ -1,5 +1,5 @@
-//! Two workers that now and then have nothing to do, for about as long as they look before they lie down: whatever comes in that
-//! moment is not overlooked, on either side. The test has a watchdog.
+//! Two workers that now and then have nothing to do, for about the time that they poll before they park. A
+//! message that comes in that moment is seen on both sides. The test has a watchdog.
 
 use crate::watchdog::watched;
 use onbeat_runtime::{Graph, Idle, Options, Scheduler};

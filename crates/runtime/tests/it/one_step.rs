@@ -1,4 +1,4 @@
-//! Neighbours that change chunks in place are run as one step; nobody can tell but by the time it takes.
+//! Neighbours that change chunks in place run as one step, with the same results as single steps.
 
 use crate::watchdog::watched;
 use onbeat_runtime::{
@@ -88,7 +88,7 @@ impl Operator for Sink {
     }
 }
 
-/// Numbers, so many operators that add a quarter, and a sink.
+/// A source of numbers, one operator per entry of `adds`, and a sink.
 fn chain(adds: Vec<Add>, slow: bool, limit: u64) -> (Graph, Taken) {
     let mut graph = Graph::new("chain");
     let taken = Taken::default();
@@ -364,7 +364,7 @@ fn who_sends_while_it_fills_is_told() {
     });
 }
 
-/// Sends so many chunks, and looks first whether there is another one to send.
+/// Sends `left` chunks. Checks whether one is left before it asks for a chunk.
 struct Few {
     out: Output<Chunk<f64>>,
     left: usize,

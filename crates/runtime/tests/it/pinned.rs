@@ -1,4 +1,4 @@
-//! Who steps what under `pinned`: on plans alone, without threads.
+//! Assignment of operators to workers under `pinned`: on plans alone, without threads.
 
 use crate::splitmix::Random;
 use onbeat_runtime::{Graph, GraphError, Options, Plan, Scheduler};
@@ -29,7 +29,8 @@ fn shares(plan: &Plan) -> Vec<usize> {
     plan.workers.iter().map(|worker| kernels(&worker.operators)).collect()
 }
 
-/// The allocation of the published pipeline benchmarks, for N = 1 to 4 cores and M = N to 3 N kernels of equal cost.
+/// The allocation of the published pipeline benchmarks, for N = 1 to 4 cores and M = N to 3 N kernels of
+/// equal cost.
 #[test]
 fn equal_costs_give_the_published_allocation() {
     let table = [
@@ -87,7 +88,7 @@ fn costs_that_are_stated_move_the_cuts() {
     graph.cost(light, 50_000);
     graph.cost(last, 1_000);
     assert_eq!(graph.plan(&pinned(2)).unwrap().workers[0].operators, ["source", "light"]);
-    // What was measured goes before what was stated.
+    // A measured cost goes before a stated one.
     let costs = [("light", 1.0), ("heavy", 1.0), ("last", 9.0), ("source", 0.5), ("sink", 0.5)];
     let costs = costs.into_iter().map(|(name, cost)| (name.to_string(), cost)).collect();
     let plan = graph.plan(&Options { costs, ..pinned(2) }).unwrap();

@@ -17,7 +17,7 @@ fn worked_examples_come_out() {
         (even(100.0, 62.0), vec![even(70.0, 26.0)], Supply::CORE, Some(118.0)),
         // More than there is.
         (even(10.0, 6.0), vec![even(10.0, 4.0)], Supply::CORE, None),
-        // Who may come 5 late is 5 late at the end.
+        // A message that may come 5 late is 5 late at the end.
         (Stream { jitter_ns: 5.0, ..even(20.0, 4.0) }, vec![], Supply::CORE, Some(9.0)),
         // 3 of every 5: at worst nothing for 4, then 0.6 of each.
         (even(20.0, 3.0), vec![], Supply::server(3.0, 5.0), Some(9.0)),
@@ -48,8 +48,8 @@ struct Job {
     work: f64,
 }
 
-/// Plays the messages of all streams through on one thread that finishes what it has begun, and takes up any of those that wait.
-/// Gives the longest time from the nominal time to the end, by stream.
+/// Plays the messages of all streams through on one thread that finishes what it has begun, and takes up any
+/// of those that wait. Gives the longest time from the nominal time to the end, by stream.
 fn played(streams: &[Stream], offsets: &[f64], mut dice: u64) -> Vec<f64> {
     let mut roll = move |below: u64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,5 +1,5 @@
-//! Runs on two workers come to their end whatever happens: an error, a panic, a stop, a dead-lock, a consumer that leaves.
-//! Every test has a watchdog.
+//! Runs on two workers come to their end whatever happens: an error, a panic, a stop, a dead-lock, a consumer
+//! that leaves. Every test has a watchdog.
 
 use crate::watchdog::watched;
 use onbeat_runtime::{
@@ -154,7 +154,8 @@ fn a_start_that_fails_steps_nobody() {
             let record = failed(result);
             assert!(record.result.reason.contains("operator `second`: cannot start: "), "{record:?}");
             assert!(record.operators.iter().all(|operator| operator.steps == 0));
-            // The workers start theirs at the same time, so the other one may not have come to it. If it has, it is stopped.
+            // The workers start theirs at the same time, so the other one may not have come to it. If it has,
+            // it is stopped.
             assert!(log.is_empty() || log == ["first Failed"], "{log:?}");
         }
     });
@@ -270,8 +271,8 @@ fn a_dead_lock_names_who_waits_on_both_workers() {
     });
 }
 
-/// All five kinds of full edges from worker to worker: what is dropped is counted, the order is kept, and `latest` and
-/// `drop_oldest` end with the last message.
+/// All five kinds of full edges from worker to worker: what is dropped is counted, the order is kept, and
+/// `latest` and `drop_oldest` end with the last message.
 #[test]
 fn full_edges_between_workers_do_what_they_say() {
     watched(120, || {
@@ -384,7 +385,7 @@ fn an_operator_may_choose_its_output() {
     });
 }
 
-/// Long steps spread over the workers by themselves; short ones stay where they are.
+/// Heavy operators spread over the workers; light ones stay where they are.
 #[test]
 fn heavy_operators_are_shared_and_light_ones_are_not() {
     watched(120, || {

@@ -1,4 +1,5 @@
-//! Operators without a state that write other chunks, run with their neighbours: nobody can tell but by the time it takes.
+//! Operators without a state that write other chunks run with their neighbours, with the same results as
+//! single steps.
 
 use crate::watchdog::watched;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +11,12 @@ use std::sync::{Arc, Mutex};
 
 const SAMPLES: usize = 16;
 
-/// Chunks in all, and how many come before the source waits.
+/// Number of chunks, and number of those that come before the source waits.
 const CHUNKS: u64 = 600;
 const EARLY: u64 = 100;
 
-/// Numbers its samples. Every third chunk is not a whole one, and every second has all that a head has room for.
+/// Numbers its samples. Every third chunk is not a whole one, and every second has all that a head has room
+/// for.
 struct Source {
     out: Output<Chunk<f64>>,
     chunks: u64,
@@ -149,7 +151,7 @@ impl Sink {
     fn see(&mut self, samples: &[f64], info: &Info) {
         let mut seen = self.seen.lock().unwrap();
         let begin = seen.samples.len();
-        // Who writes another chunk numbers it anew, and a shape does not go over.
+        // An operator that writes another chunk numbers it again, and does not pass the shape on.
         assert_eq!((info.start, info.rate_hz, info.shape), (begin as u64, 48_000.0, [0; 3]));
         seen.tags.extend(info.tags.iter().map(|tag| (begin + tag.offset, tag.value.clone())));
         seen.samples.extend(samples);
@@ -186,8 +188,9 @@ impl Inline for Sink {
     }
 }
 
-/// What came of a chain in which those with a letter `w` write other chunks and those with an `e` change them, and how many were run as
-/// one step. With two workers the source and the first half of the chain are on one of them, the rest on the other.
+/// What came of a chain in which those with a letter `w` write other chunks and those with an `e` change
+/// them, and how many were run as one step. With two workers the source and the first half of the chain are
+/// on one of them, the rest on the other.
 fn run(chain: &str, by_hand: bool, has_state: bool, workers: usize) -> (Seen, usize) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let goes_on = Arc::new(AtomicBool::new(false));
@@ -229,7 +232,7 @@ fn chunks_carry_what_they_would_carry() {
     watched(120, || {
         for chain in ["w", "ww", "we", "ew", "wew", "wwww", "eweew"] {
             let (expected, alone) = run(chain, false, true, 1);
-            assert!(alone < chain.len() + 2, "{chain}: with a state it is stepped by itself");
+            assert!(alone < chain.len() + 2, "{chain}: with a state it is stepped on its own");
             assert_eq!(expected.tags.len() as u64, CHUNKS / 2, "{chain}");
             assert!(expected.samples[2_404] < 2_500.0 && expected.samples[2_405] > 3_405.0, "{chain}");
             for by_hand in [false, true] {
@@ -248,7 +251,7 @@ fn chunks_carry_what_they_would_carry() {
     });
 }
 
-/// Ends with so many chunks in hand.
+/// Holds this number of chunks at its end.
 #[derive(Default)]
 struct Keeper {
     input: Input<Chunk<f64>>,
@@ -295,7 +298,7 @@ fn stores_are_large_enough_for_whatever_goes_out() {
             let _ = graph.connect_names(&last, "keeper").quantum(128).capacity(2);
             let mut options = Options::default();
             if cores == 2 {
-                // The source by itself.
+                // The source alone on its worker.
                 (options.scheduler, options.workers) = (Scheduler::Pinned, Some(2));
                 let light = chain.chars().enumerate().map(|(at, _)| (format!("add{at}"), 1.0));
                 options.costs.extend(light.chain([("source".into(), 1e6), ("keeper".into(), 1.0)]));

@@ -40,7 +40,7 @@ impl Mishap {
     }
 }
 
-/// What is seen of it from outside.
+/// State of a chain that the test observes.
 #[derive(Default)]
 pub struct Seen {
     /// Messages that came to the sink, and those of them that came over the edge.
@@ -59,7 +59,8 @@ pub struct Case {
     pub source_work: u64,
     /// Some messages have a key, for which memory is asked for.
     pub keys: bool,
-    /// Each so-manieth message the source makes in its step, and the sink takes in its step; and has a due time.
+    /// Each so-manieth message the source makes in its step, and the sink takes in its step; and has a due
+    /// time.
     pub steps: u64,
     pub refuses: u64,
     pub due: u64,
@@ -189,7 +190,7 @@ impl Map for Count {
     }
 }
 
-/// What a message is behind so many operators.
+/// Value of a message after this number of operators.
 fn expected(message: u64, operators: u64) -> u64 {
     message + operators * (message << 32)
 }

@@ -1,5 +1,5 @@
-//! Threads that carry messages through the same operators, one behind another: all see all messages in order, and nobody can tell but by
-//! the time it takes.
+//! Threads that carry messages through the same operators, one after the other: all operators see all
+//! messages in order.
 
 #![allow(clippy::disallowed_macros, reason = "a long test says what it does")]
 
@@ -86,7 +86,8 @@ fn no_memory_is_asked_for() {
     });
 }
 
-/// The source steps now and then, the sink refuses what it is shown, some messages are followed: those go over the edges.
+/// The source steps now and then, the sink refuses what it is shown, some messages are followed: those go
+/// over the edges.
 #[test]
 fn what_is_out_of_the_ordinary_goes_over_the_edges() {
     watched(300, || {
@@ -96,7 +97,7 @@ fn what_is_out_of_the_ordinary_goes_over_the_edges() {
             (never, 17, never, 0),
             (never, never, 23, 0),
             (101, 67, 41, 0),
-            // By itself in the first leg.
+            // The source alone in the first stage.
             (101, 67, 41, 900),
         ] {
             let case = |messages| Case { steps, refuses, due, source_work, ..Case::new(messages, 5) };
@@ -149,7 +150,7 @@ fn a_failure_is_told_as_everywhere() {
             assert!(record.result.reason.contains(&*name), "{mishap:?}: {}", record.result.reason);
             let text = if kind == FaultKind::Panic { "fell over at 40000" } else { "8000" };
             assert!(record.result.reason.contains(text), "{}", record.result.reason);
-            // What was before it came through; in the other threads' hands there may be some more.
+            // Earlier messages came through; the other threads may hold some more.
             let taken = seen.taken.load(Ordering::Relaxed);
             assert!((at - 32..=at + 1).contains(&taken), "{mishap:?}: {taken}");
             let mut stopped: Vec<u64> =
@@ -160,7 +161,8 @@ fn a_failure_is_told_as_everywhere() {
     });
 }
 
-/// One does not come back from a message, on whichever thread: it is found, and the run ends without that thread.
+/// One does not come back from a message, on whichever thread: it is found, and the run ends without that
+/// thread.
 #[test]
 fn who_does_not_come_back_is_named() {
     watched(200, || {

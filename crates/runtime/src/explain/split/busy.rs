@@ -69,8 +69,8 @@ impl Piece<'_, '_> {
         self.between(now_ns..at.end, took);
     }
 
-    /// Adds a time between steps, with a core and without kernel events. A worker goes from step to step in a few
-    /// microseconds at most. A longer time is hardware's if all steps are recorded.
+    /// Adds a time between steps, with a core and without kernel events. A worker goes from step to step in a
+    /// few microseconds at most. A longer time is hardware's if all steps are recorded.
     fn between(&self, at: Range<u64>, took: &mut Took) {
         let ns = at.end.saturating_sub(at.start);
         let is_long = ns >= BETWEEN_NS && self.case.is_complete;
@@ -78,8 +78,8 @@ impl Piece<'_, '_> {
         took.add(self.what(class, "", None), ns);
     }
 
-    /// Adds a wait of `waited_ns` for another step: first the causes that made this step longer than usual, then those
-    /// that made it late, and for the rest the queue.
+    /// Adds a wait of `waited_ns` for another step: first the causes that made this step longer than usual,
+    /// then those that made it late, and for the rest the queue.
     fn blame(&self, step: &Span, mut waited_ns: u64, took: &mut Took) {
         let Some(facts) = self.case.operators.get(step.operator as usize) else { return };
         let queue = What {
@@ -135,7 +135,8 @@ impl Piece<'_, '_> {
         took.add(queue, waited_ns);
     }
 
-    /// Adds a time in which the worker slept while its message waited: inside another step, or without known work.
+    /// Adds a time in which the worker slept while its message waited: inside another step, or without known
+    /// work.
     pub(super) fn asleep(&self, off: Option<&OffCpu>, at: Range<u64>, took: &mut Took) {
         for at in self.not_full(at, took) {
             let mut now_ns = at.start;

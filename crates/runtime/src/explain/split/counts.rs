@@ -27,7 +27,8 @@ pub(super) fn apply(case: &Case<'_>, took: &mut Took) {
     }
 }
 
-/// Moves at most `most_ns` of the operators' own and of the unexplained time to this class. Returns the moved time.
+/// Moves at most `most_ns` of the operators' own and of the unexplained time to this class. Returns the moved
+/// time.
 fn replace(took: &mut Took, class: CauseClass, detail: &str, most_ns: u64) -> u64 {
     let is_open = |what: &What| matches!(what.class, CauseClass::OwnCompute | CauseClass::Unexplained);
     let mut open: Vec<(What, u64)> =

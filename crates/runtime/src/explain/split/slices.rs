@@ -56,8 +56,9 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
     slices
 }
 
-/// Times in which an operator was held back, each with the full edge. A time ends when the consumer takes a message.
-/// Messages queued after a held message wait as well. If the consumer was held itself, its own edge is the cause.
+/// Times in which an operator was held back, each with the full edge. A time ends when the consumer takes a
+/// message. Messages queued after a held message wait as well. If the consumer was held itself, its own edge
+/// is the cause.
 fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(u32, Range<u64>)> {
     let mut all = Vec::new();
     let mut free_ns = within.start;

@@ -1,4 +1,5 @@
-//! Record of a run, which all views read: each part reports at its end, and the reports are joined section by section.
+//! Record of a run, which all views read: each part reports at its end, and the reports are joined section by
+//! section.
 
 mod copies;
 mod edges;
@@ -32,8 +33,8 @@ pub(crate) struct RunEnd {
     /// Faults that ended the run.
     pub faults: Vec<RunFault>,
     pub stuck: Vec<Standstill>,
-    /// By operator of the plan: durations of the steps that the recorder counted instead of the worker. Empty without
-    /// recorder.
+    /// By operator of the plan: durations of the steps that the recorder counted instead of the worker. Empty
+    /// without recorder.
     pub recorded_steps: Vec<Histogram>,
     /// Outcome of the user's limits.
     pub limits: LimitsOutcome,
@@ -122,7 +123,8 @@ fn end_ns(reports: &[PartReport], end: &RunEnd) -> u64 {
     reports.iter().map(|report| report.end_ns).chain(given_up_ns).max().unwrap_or(0)
 }
 
-/// Faults by time, and their total number: those that parts report, those survived, and those that ended the run.
+/// Faults by time, and their total number: those that parts report, those survived, and those that ended the
+/// run.
 fn faults(plan: &Plan, reports: &mut [PartReport], end: &mut RunEnd) -> (Vec<FaultRecord>, u64) {
     let fatal = end.faults.iter().map(|fault| FaultRecord {
         time_ns: fault.time_ns,

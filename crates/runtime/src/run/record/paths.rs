@@ -36,8 +36,8 @@ fn in_flight(latency: &Summary, sent: u64, duration_ns: u64) -> Option<f64> {
     (latency.count > 0 && duration_ns > 0).then(|| latency.mean_ns * sent as f64 / duration_ns as f64)
 }
 
-/// Adds the computed worst case of each path. There is none for replicas, which have no fixed order, and none in virtual
-/// time, in which steps take no time.
+/// Adds the computed worst case of each path. There is none for replicas, which have no fixed order, and none
+/// in virtual time, in which steps take no time.
 pub(super) fn set_worst_cases(plan: &Plan, record: &mut Record) {
     if plan.recipe.is_none() && plan.options.clock == ClockKind::Real {
         let worst = responses(plan, record, &Host::default()).paths;

@@ -45,7 +45,8 @@ impl ThreadTime {
         time
     }
 
-    /// Adds a wait from `begin_ns` to `now_ns`, for an alarm at `alarm_ns` at the latest; `u64::MAX` for none.
+    /// Adds a wait from `begin_ns` to `now_ns`, for an alarm at `alarm_ns` at the latest; `u64::MAX` for
+    /// none.
     pub fn waited(&mut self, begin_ns: u64, now_ns: u64, alarm_ns: u64) {
         self.idle_ns += now_ns.saturating_sub(begin_ns);
         if now_ns >= alarm_ns && begin_ns < alarm_ns {

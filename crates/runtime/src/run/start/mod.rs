@@ -1,7 +1,7 @@
 //! Start of a run: from a plan to threads that step operators.
 //!
-//! The order of effects is fixed: chunk stores, file watcher, parts, settings of the process, worker threads, helper threads.
-//! The settings of each thread come last, because each thread applies its own.
+//! The order of effects is fixed: chunk stores, file watcher, parts, settings of the process, worker threads,
+//! helper threads. The settings of each thread come last, because each thread applies its own.
 
 mod helpers;
 mod stores;

@@ -25,8 +25,8 @@ impl Threads {
     /// Spawns one thread per worker.
     ///
     /// # Errors
-    /// [`RunError::Begin`] if a thread cannot be started. The threads spawned before it end, because the senders that
-    /// they wait for are dropped.
+    /// [`RunError::Begin`] if a thread cannot be started. The threads spawned before it end, because the
+    /// senders that they wait for are dropped.
     pub fn spawn(plan: &Arc<Plan>, control: &Arc<Control>) -> Result<Self, RunError> {
         let mut threads = Threads::default();
         for worker in &plan.workers {

@@ -29,7 +29,8 @@ fn input_conditions() {
                 let (graph, seen) = two_inputs(a, b, |graph, taker| graph.when(taker, when()));
                 let record = graph.run(&options).unwrap();
                 let name = format!("{what}, {:?} {:?}", options.scheduler, options.share);
-                // With a timeout, steps without messages come as well; when one comes just as the time is up is not said.
+                // With a timeout, steps without messages come as well; when one comes just as the time is up
+                // is not said.
                 assert_eq!(found(&seen).len(), expected.len(), "{name}: {seen:?}");
                 if !what.contains("timeout") {
                     assert_eq!(found(&seen), *expected, "{name}");
@@ -53,7 +54,8 @@ fn a_batch_is_full_or_late() {
             };
             let (graph, seen) = two_inputs(&[1, 2, 3, 500, 550, 900], &[2000], when);
             graph.run(&options).unwrap();
-            // Three at once; two that waited for 100 ns; one that the end of its source let through or its time.
+            // Three at once; two that waited for 100 ns; one that the end of its source let through or its
+            // time.
             let found = found(&seen);
             assert_eq!(found[..2], [(3, 0, 3), (2, 0, 600)], "{:?}", options.scheduler);
             assert_eq!(found.iter().map(|step| step.0).sum::<usize>(), 6);

@@ -1,5 +1,5 @@
-//! What operators may wait for, each condition in the ways in which it can and cannot hold, under every scheduler; and
-//! conditions that can never hold, refused by the plan.
+//! What operators may wait for, each condition in the ways in which it can and cannot hold, under every
+//! scheduler; and conditions that can never hold, refused by the plan.
 
 mod inputs;
 mod never;

@@ -27,7 +27,7 @@ fn a_gate_opens_and_closes() {
             graph.when(pass, When::gate(&gate));
             let run = graph.start(&options).unwrap();
             std::thread::sleep(Duration::from_millis(5));
-            assert_eq!(*kept.lock().unwrap(), [0u64; 0], "it is closed, and that is no dead-lock");
+            assert_eq!(*kept.lock().unwrap(), [0u64; 0], "a closed event is not a deadlock");
             for round in 0..200 {
                 if round % 2 == 0 {
                     gate.open();

@@ -51,7 +51,7 @@ fn a_period_spaces_steps() {
     });
 }
 
-/// What is under way gets through, as it does through gates.
+/// Messages in flight get through, as they do through gates.
 #[test]
 fn a_stop_does_not_wait_for_ticks() {
     const HOUR_NS: u64 = 3_600_000_000_000;
@@ -148,7 +148,8 @@ impl Operator for Busy {
     }
 }
 
-/// However many operators always have something to do: one that is due has its turn after a few of their steps.
+/// However many operators always have something to do: one that is due has its turn after a few of their
+/// steps.
 #[test]
 fn a_period_is_kept_beside_operators_that_never_rest() {
     const TICKS: u64 = 50;

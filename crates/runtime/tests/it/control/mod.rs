@@ -11,7 +11,7 @@ use onbeat_runtime::{Graph, Run, RunStatus};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Looks at a run again and again; whoever watches the test ends it.
+/// Polls a run's status until it is as expected. The watchdog of the test ends it otherwise.
 pub fn until(run: &Run, what: impl Fn(&RunStatus) -> bool) -> RunStatus {
     let begin = Instant::now();
     loop {

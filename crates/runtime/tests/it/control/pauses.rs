@@ -44,7 +44,7 @@ fn a_pause_of_all_lets_everything_run_empty() {
     });
 }
 
-/// An operator that is paused is no dead-lock, and what ends meanwhile ends when it goes on.
+/// A paused operator is not a deadlock. An operator that ends meanwhile ends when it is resumed.
 #[test]
 fn a_run_does_not_end_while_something_is_paused() {
     watched(60, || {
@@ -148,8 +148,9 @@ fn beat(period_ns: u64, condition: bool) -> (Graph, Due) {
     (graph, due_ns)
 }
 
-/// Ticks keep their numbers, and their due times move by the length of the pause, which is between the time from the end of
-/// the one call to the begin of the other and that from the begin of the one to the end of the other.
+/// Ticks keep their numbers, and their due times move by the length of the pause, which is between the time
+/// from the end of the one call to the begin of the other and that from the begin of the one to the end of
+/// the other.
 #[test]
 fn a_clock_stands_still_in_a_pause() {
     const PERIOD_NS: u64 = 1_000_000;

@@ -4,7 +4,8 @@ use super::{line, until, ways};
 use crate::watchdog::watched;
 use onbeat_runtime::{Activity, Options, RunState};
 
-/// The first picture is not painted before the first step has come back; what goes on is known all the same.
+/// A worker makes its first snapshot after its first step has returned; the status shows the step before
+/// that.
 #[test]
 fn a_long_step_is_shown_while_it_lasts() {
     watched(60, || {

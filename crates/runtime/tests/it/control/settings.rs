@@ -1,4 +1,4 @@
-//! Parameters that change while a run is under way.
+//! Parameters that change during a run.
 
 use super::{until, ways};
 use crate::ones::Ones;

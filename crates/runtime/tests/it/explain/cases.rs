@@ -48,8 +48,8 @@ fn off(why: Left, out_ns: u64, runnable_ns: u64, in_ns: u64) -> OffCpu {
 }
 
 impl Story {
-    /// A source of 10, an operator of 100 and a sink of 10, each right behind the other; the source begins after `late_ns`, the
-    /// operator takes `more_ns` more.
+    /// A source of 10, an operator of 100 and a sink of 10, each right behind the other; the source begins
+    /// after `late_ns`, the operator takes `more_ns` more.
     fn new(late_ns: u64, more_ns: u64) -> Self {
         let at = 1000 + late_ns;
         let spans = vec![

@@ -1,4 +1,5 @@
-//! Whatever is put in, in whatever order: the parts sum to the lateness, and nothing takes longer than there was time.
+//! Whatever is put in, in whatever order: the parts sum to the lateness, and nothing takes longer than there
+//! was time.
 
 use onbeat_runtime::explain::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts, explain, sentence};
 use onbeat_trace::{Class, KernelEvent, Left, OffCpu, Span};

@@ -40,7 +40,7 @@ fn the_other_branch_gets_everything() {
                 assert_eq!(record.faults[0].then, FaultAction::Isolated);
                 assert!(record.result.reason.ends_with("; without `shaky`, which failed"), "{way}");
                 assert_eq!(*told.lock().unwrap(), ["start", "failed"], "{way}, {how:?}");
-                // What was sent to it and not read is counted.
+                // Messages that were sent to it and not read are counted.
                 let edge = record.edges.iter().find(|edge| edge.to == "shaky.in").unwrap();
                 assert_eq!(edge.sent, edge.received + edge.unread, "{way}, {how:?}");
                 assert!(edge.unread > 400, "{way}, {how:?}: {edge:?}");

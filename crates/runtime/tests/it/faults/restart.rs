@@ -1,4 +1,4 @@
-//! Operators that are started anew.
+//! Operators that are restarted.
 
 use super::{Came, Fail, Shaky, line, soon, ways};
 use crate::splitmix::Random;
@@ -258,7 +258,7 @@ fn any_number_of_failures_anywhere() {
     });
 }
 
-/// Cannot be started anew.
+/// An operator that cannot be restarted.
 #[derive(Default)]
 struct Once(Input<u64>);
 
@@ -336,7 +336,7 @@ fn a_restart_that_fails_counts_as_one_more_failure() {
     }
 }
 
-/// What a chunk operator holds goes home when it is started anew.
+/// Chunks that an operator holds go back to their store when it is restarted.
 #[test]
 fn chunks_of_failed_steps_go_home() {
     struct Chunks(Output<Chunk<f32>>, u32);

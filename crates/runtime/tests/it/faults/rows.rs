@@ -1,4 +1,4 @@
-//! When operators are started anew: times of the virtual clock are exact.
+//! Times at which operators are restarted, exact because the clock is virtual.
 
 use super::{Fail, Shaky, line, soon, ways};
 use crate::watchdog::watched;

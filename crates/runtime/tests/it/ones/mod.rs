@@ -4,7 +4,7 @@ use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_runtime::{Chunk, Context, Error, Operator, Output, Ports, Step};
 use std::sync::Arc;
 
-/// Sends chunks of so many samples, and says where each begins.
+/// Sends chunks of the same length, each with the position of its first sample.
 #[derive(Default)]
 pub struct Ones {
     /// Chunks.

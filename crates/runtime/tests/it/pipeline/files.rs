@@ -1,4 +1,4 @@
-//! One file per case. What is invalid says so in its first line: `# error: ` and a part of the message.
+//! One file per case. The first line of an invalid file has `# error: ` and a part of the message.
 
 use super::{kinds::registry, read};
 use onbeat_runtime::{Overrides, Pipeline};

@@ -1,5 +1,5 @@
-//! Operators without a state on several workers: what comes out is what one worker gives, in order, however long steps take and
-//! however the run ends.
+//! Operators without a state on several workers: what comes out is what one worker gives, in order, however
+//! long steps take and however the run ends.
 
 mod chunks;
 mod orders;
@@ -59,7 +59,7 @@ impl Operator for Count {
 /// What a worker does with each number.
 #[derive(Clone, Copy)]
 enum Does {
-    /// Adds 1, after a while of up to so many rounds.
+    /// Adds 1, after a delay of up to `rounds` rounds.
     AddsOne { rounds: u64 },
     /// Leaves out what is divisible by this.
     LeavesOut(u64),
@@ -164,7 +164,7 @@ impl Operator for Sink {
     }
 }
 
-/// What is at the ends of a stretch.
+/// Operators at the ends of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Ends {
     Copies,
@@ -173,7 +173,7 @@ enum Ends {
     Rest,
 }
 
-/// Source, so many operators that do this, and a sink.
+/// A source, one operator per entry of `works`, and a sink.
 fn chain(ends: Ends, limit: Option<u64>, works: &[Does], capacity: usize) -> (Graph, Taken) {
     chain_of(ends, Count::new(limit, ends == Ends::Copies), works, capacity)
 }
@@ -254,7 +254,8 @@ fn what_comes_out_is_what_went_in() {
     });
 }
 
-/// What is handed out in the middle of a graph goes to other workers as long as they take it, not only until a queue was filled once.
+/// Messages that are handed out in the middle of a graph go to other workers as long as they take them, not
+/// only until a queue was filled once.
 #[test]
 fn others_get_their_share() {
     watched(60, || {

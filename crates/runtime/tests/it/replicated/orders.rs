@@ -1,9 +1,9 @@
-//! What is asked of a run from outside.
+//! Orders to a run from outside.
 
 use super::*;
 use std::time::{Duration, Instant};
 
-/// Comes back when so many have been taken, or panics after a while.
+/// Returns when `count` messages have been taken, or panics after a while.
 fn until(taken: &Taken, count: usize) {
     let begin = Instant::now();
     while taken.lock().unwrap().len() < count {
@@ -80,7 +80,7 @@ fn a_parameter_reaches_all() {
             run.set("work0", "add", 1_000_000_000i64, None).unwrap();
             let error = run.set("work0", "mul", 3i64, None).unwrap_err().to_string();
             assert!(error.contains("no parameter `mul`"), "{error}");
-            // All that were under way have come out by then.
+            // All messages that were in flight have come out by then.
             let now = taken.lock().unwrap().len();
             until(&taken, now + 500);
             run.stop();

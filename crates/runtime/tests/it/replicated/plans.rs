@@ -24,8 +24,8 @@ fn the_plan_says_what_is_replicated() {
     }
 }
 
-/// What the others are to do until the first worker hands out again waits before their lanes, and what they have done until it is its turn
-/// behind them.
+/// What the others are to do until the first worker hands out again waits before their lanes, and what they
+/// have done until it is its turn behind them.
 #[test]
 fn queues_at_the_ends_of_a_stretch_are_twice_as_long() {
     watched(60, || {

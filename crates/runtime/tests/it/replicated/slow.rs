@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Lets one of so many through, and has a state.
+/// Lets one of `every` messages through, and has a state.
 struct Few {
     input: Input<u64>,
     out: Output<u64>,
@@ -26,7 +26,8 @@ impl Operator for Few {
     }
 }
 
-/// source → a → few → b → sink, and from few to another sink: two stretches, the second of which gets one message of so many.
+/// source → a → few → b → sink, and from few to another sink: two stretches, the second of which gets one
+/// of `every` messages.
 fn graph(every: u64, rounds: u64, capacity: usize) -> (Graph, [Arc<Mutex<Vec<u64>>>; 2]) {
     let mut graph = Graph::new("slow");
     let taken: [Arc<Mutex<Vec<u64>>>; 2] = Default::default();

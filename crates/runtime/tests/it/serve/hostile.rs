@@ -213,7 +213,7 @@ fn an_order_that_takes_long_keeps_no_other_waiting() {
     });
 }
 
-/// Whoever asks while the run ends is answered or sees that it has ended; nobody hangs.
+/// A client that asks while the run ends gets an answer or sees the end. No client hangs.
 #[test]
 fn the_end_of_a_run_ends_all_conversations() {
     watched(100, || {

@@ -51,7 +51,7 @@ pub fn endless(socket: &Path) -> Run {
     run
 }
 
-/// Whoever connects.
+/// A client of the control socket.
 pub(crate) struct Client(BufReader<UnixStream>);
 
 impl Client {
@@ -99,7 +99,7 @@ impl Client {
     }
 }
 
-/// Looks at a run again and again; whoever watches the test ends it.
+/// Polls a run's status until it is as expected. The watchdog of the test ends it otherwise.
 pub fn until(run: &Run, what: impl Fn(&RunStatus) -> bool) -> RunStatus {
     let begin = Instant::now();
     loop {

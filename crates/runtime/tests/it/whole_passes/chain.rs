@@ -16,7 +16,7 @@ pub enum Does {
     SendsTwo,
     /// Says that it goes on, and sends nothing.
     Idles,
-    /// Sends, and is to be stepped again a microsecond later.
+    /// Sends, and asks for the next step a microsecond later.
     SendsAndRests,
     Rests,
     /// Sends its last one.
@@ -245,7 +245,7 @@ impl Kernel for AddAfresh {
     }
 }
 
-/// The same, stepped by itself.
+/// The same operator without a shortcut, stepped on its own.
 pub struct Alone {
     pub input: Input<Chunk<f64>>,
     pub out: Output<Chunk<f64>>,
@@ -329,8 +329,8 @@ pub fn graph(case: &Case, in_one_step: bool) -> (Graph, Taken) {
     let sink = graph.add("sink", sink);
     graph.on_error(sink, on_error(1 + case.adds.len()));
     names.push("sink".to_string());
-    // What the sink leaves lying does not fill the edge to it: before one that is full a run takes nothing in, and operators by
-    // themselves do.
+    // Messages that the sink does not take must not fill its edge: in front of a full edge a chain takes
+    // nothing in, and single operators do.
     let left = case.sink.iter().filter(|takes| **takes == Takes::None).count();
     let last = case.adds.len();
     for (at, (pair, capacity)) in names.windows(2).zip(&case.capacities).enumerate() {

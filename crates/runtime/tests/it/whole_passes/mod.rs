@@ -1,5 +1,5 @@
-//! Chunks that go from a source to a sink in one step: nobody can tell but by the time it takes. The same chain of operators that are
-//! stepped one by one stands beside it.
+//! Chunks that go from a source to a sink in one step: nobody can tell but by the time it takes. The same
+//! chain of operators that are stepped one by one stands beside it.
 
 mod chain;
 
@@ -58,8 +58,8 @@ fn run(case: &Case, in_one_step: bool) -> (Told, Record) {
 }
 
 impl Told {
-    /// What nobody takes may lie before a run, and would lie between its operators else; so a source comes to its own failures earlier
-    /// or later.
+    /// What nobody takes may lie before a run, and would lie between its operators else; so a source comes to
+    /// its own failures earlier or later.
     fn without_way_of_standing_still(mut self, is_all_read: bool) -> Self {
         if self.how.starts_with("dead-lock") {
             self.how.truncate("dead-lock".len());
@@ -152,8 +152,8 @@ proptest! {
         let ends_in_between =
             case.duration_ns.is_some() || leaves_some || leaves_out || expected.how != "ended";
         if ends_in_between && !plain.faults.is_empty() {
-            // While one of them is started anew, a run takes nothing more in, and operators by themselves do: there are more or fewer
-            // on their way when all of it ends.
+            // While an operator restarts, a chain takes nothing more in, and single operators do. So the
+            // number of messages in flight at the end differs.
             prop_assert!(told.taken.iter().zip(&expected.taken).all(|(it, plain)| it == plain));
             return Ok(());
         }
