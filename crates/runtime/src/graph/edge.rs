@@ -44,9 +44,9 @@ impl EdgeOptions<'_> {
         self
     }
 
-    /// Puts a message in before the first step. An edge that closes a cycle needs one: without it, every operator of the cycle
-    /// would wait for the one before. What comes along such an edge has its own stamp only until it is joined with
-    /// something that does not.
+    /// Puts a message in before the first step. An edge that closes a cycle needs one: without it, every
+    /// operator of the cycle would wait for the one before. What comes along such an edge has its own stamp
+    /// only until it is joined with something that does not.
     ///
     /// ```
     /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Ports, Step};
@@ -83,8 +83,8 @@ impl EdgeOptions<'_> {
         self.begin_with(Initial::Typed(Box::new(message)))
     }
 
-    /// As [`initial`](EdgeOptions::initial), for an edge whose type is not known here: a number or truth value, or, for
-    /// chunks, how many samples of 0.
+    /// As [`initial`](EdgeOptions::initial), for an edge whose type is not known here: a number or truth
+    /// value, or, for chunks, how many samples of 0.
     pub fn initial_value(self, value: Value) -> Self {
         self.begin_with(Initial::Value(value))
     }

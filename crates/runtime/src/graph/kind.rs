@@ -15,8 +15,8 @@ use toml::de::DeTable;
 /// Where a pipeline's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// Relative names of files that are read begin here: the folder of the pipeline file. What is not there is looked for in the
-    /// current folder, where a name that was typed with `--set` begins.
+    /// Relative names of files that are read begin here: the folder of the pipeline file. What is not there
+    /// is looked for in the current folder, where a name that was typed with `--set` begins.
     pub input: PathBuf,
     /// Relative names of files that are written begin here.
     pub output: PathBuf,
@@ -40,8 +40,8 @@ impl Folders {
 
 /// A kind of operator: its name, its parameters, and how to make one.
 ///
-/// The parameters are a struct: serde reads it, its doc comments and defaults are what `onbeat operators NAME` shows,
-/// and what was read is written into the record with the defaults filled in.
+/// The parameters are a struct: serde reads it, its doc comments and defaults are what `onbeat operators
+/// NAME` shows, and what was read is written into the record with the defaults filled in.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Step};
@@ -115,8 +115,8 @@ pub struct PortInfo {
 }
 
 impl Kind {
-    /// A kind called `name`. `summary` is one line; `example` is TOML of parameters that make one; `make` must not
-    /// open files or sockets: that is for [`Operator::start`].
+    /// A kind called `name`. `summary` is one line; `example` is TOML of parameters that make one; `make`
+    /// must not open files or sockets: that is for [`Operator::start`].
     pub fn new<P, O>(
         name: &'static str,
         summary: &'static str,
@@ -162,8 +162,8 @@ impl Kind {
         (self.schema)(&mut SchemaGenerator::default())
     }
 
-    /// Makes one of parameters that remember where they were written. Gives the operator and its parameters with the
-    /// defaults filled in.
+    /// Makes one of parameters that remember where they were written. Gives the operator and its parameters
+    /// with the defaults filled in.
     ///
     /// # Errors
     /// When a parameter is wrong or the operator refuses it.
@@ -235,7 +235,8 @@ impl Registry {
         assert!(self.kinds.insert(name, kind).is_none(), "two operator kinds are called `{name}`");
     }
 
-    /// Adds a condition of one's own, for files that say `when = { own = "name", … }`. `make` gets the whole table.
+    /// Adds a condition of one's own, for files that say `when = { own = "name", … }`. `make` gets the whole
+    /// table.
     ///
     /// # Panics
     /// When there is one of this name: that is a mistake in the program.

@@ -1,4 +1,5 @@
-//! Limits that are the user's: what becomes of a message that is too late, and how many may be in flight on a path.
+//! Limits that are the user's: what becomes of a message that is too late, and how many may be in flight on a
+//! path.
 
 use onbeat_trace::record::InFlightLimit;
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,8 @@ pub enum OnMiss {
     /// Nothing more.
     #[default]
     Record,
-    /// The source of the message leaves out its next tick, so that what follows catches up. A source without a period is not
-    /// slowed down.
+    /// The source of the message leaves out its next tick, so that what follows catches up. A source without
+    /// a period is not slowed down.
     Skip,
     /// The operator is told ([`Operator::degrade`](crate::Operator::degrade)) and does less, if it can.
     Degrade,
@@ -40,6 +41,7 @@ pub struct PathLimits {
     pub max_latency_ns: Option<u64>,
     /// What may be under way at once.
     pub max_in_flight: Option<InFlightLimit>,
-    /// What happens when `max_latency_ns` was missed; anything but [`OnMiss::Degrade`], which is an operator's.
+    /// What happens when `max_latency_ns` was missed; anything but [`OnMiss::Degrade`], which is an
+    /// operator's.
     pub on_miss: OnMiss,
 }

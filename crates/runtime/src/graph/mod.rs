@@ -132,7 +132,8 @@ impl Graph {
         Handle { number, operator: PhantomData }
     }
 
-    /// Puts an operator in whose type is not known here; `kind` is shown in tables. Its ports are connected by name.
+    /// Puts an operator in whose type is not known here; `kind` is shown in tables. Its ports are connected
+    /// by name.
     pub fn add_boxed(
         &mut self,
         name: impl Into<String>,
@@ -212,8 +213,8 @@ impl Graph {
         self.deadline_of(handle.number, deadline_ns);
     }
 
-    /// States how long a step of an operator may compute, in nanoseconds: what is beyond it makes a late message its fault. Where
-    /// none is stated, what its steps usually take counts.
+    /// States how long a step of an operator may compute, in nanoseconds: what is beyond it makes a late
+    /// message its fault. Where none is stated, what its steps usually take counts.
     pub fn budget<O>(&mut self, handle: Handle<O>, budget_ns: u64) {
         self.budget_of(handle.number, budget_ns);
     }
@@ -241,8 +242,9 @@ impl Graph {
         }
     }
 
-    /// States what an operator costs for each message of its source, in nanoseconds: `pinned` cuts the graph into parts of
-    /// about the same cost. Operators that state none count as 1 µs; sources and sinks as nothing.
+    /// States what an operator costs for each message of its source, in nanoseconds: `pinned` cuts the graph
+    /// into parts of about the same cost. Operators that state none count as 1 µs; sources and sinks as
+    /// nothing.
     pub fn cost<O>(&mut self, handle: Handle<O>, cost_ns: u64) {
         self.cost_of(handle.number, cost_ns);
     }
@@ -253,7 +255,8 @@ impl Graph {
         }
     }
 
-    /// Has an operator wait for more than messages and room; see [`When`]. Called several times, all conditions must hold.
+    /// Has an operator wait for more than messages and room; see [`When`]. Called several times, all
+    /// conditions must hold.
     pub fn when<O>(&mut self, handle: Handle<O>, condition: When) {
         self.when_of(handle.number, condition);
     }
@@ -275,8 +278,8 @@ impl Graph {
         }
     }
 
-    /// The gate of this name, which is open at first; made when it is asked for. The run shows it to those who control it
-    /// ([`RunHandle::gate`](crate::RunHandle::gate)).
+    /// The gate of this name, which is open at first; made when it is asked for. The run shows it to those
+    /// who control it ([`RunHandle::gate`](crate::RunHandle::gate)).
     pub fn gate(&mut self, name: &str) -> Gate {
         self.gates.entry(name.to_string()).or_insert_with(|| Gate::named(true, name.to_string())).clone()
     }
@@ -287,8 +290,9 @@ impl Graph {
         self.events.entry(name.to_string()).or_insert_with(|| Event::named(name.to_string())).clone()
     }
 
-    /// Watches the way from a source to a sink, both by name; a message that takes longer than `max_latency_ns` from
-    /// its due time to the end of the sink's step is a miss. Paths that nobody names are watched without a limit.
+    /// Watches the way from a source to a sink, both by name; a message that takes longer than
+    /// `max_latency_ns` from its due time to the end of the sink's step is a miss. Paths that nobody names
+    /// are watched without a limit.
     pub fn path(&mut self, from: impl Into<String>, to: impl Into<String>, max_latency_ns: Option<u64>) {
         self.limit(from, to, PathLimits { max_latency_ns, ..PathLimits::default() });
     }

@@ -13,7 +13,8 @@ pub trait Sample: Pod + Send + Sync {
     /// The samples that these bytes are: what [`Operator::drain`](crate::Operator::drain) is given.
     ///
     /// # Panics
-    /// When the bytes are not those of whole samples, or not aligned as they are. Those of a chunk of this type always are.
+    /// When the bytes are not those of whole samples, or not aligned as they are. Those of a chunk of this
+    /// type always are.
     fn samples(bytes: &[u8]) -> &[Self] {
         bytemuck::cast_slice(bytes)
     }
@@ -66,7 +67,8 @@ impl Meta for Info {
     fn reset(&mut self) {
         self.start = 0;
         self.rate_hz = 0.0;
-        // Shapes and tags are rare: a look costs less than a store, and letting go of no tags is a call all the same.
+        // Shapes and tags are rare: a look costs less than a store, and letting go of no tags is a call all
+        // the same.
         if self.shape != [0; 3] {
             self.shape = [0; 3];
         }
@@ -108,10 +110,12 @@ impl<T: Sample> Chunk<T> {
         Chunk(block)
     }
 
-    /// The samples, to change: in place when no other operator has this chunk, else in a copy that takes its place.
+    /// The samples, to change: in place when no other operator has this chunk, else in a copy that takes its
+    /// place.
     ///
     /// # Errors
-    /// When a copy is needed and the chunk store has none left (an operator holds more chunks than it declared).
+    /// When a copy is needed and the chunk store has none left (an operator holds more chunks than it
+    /// declared).
     #[inline]
     pub fn edit(&mut self, cx: &Context) -> Result<&mut [T], Error> {
         if !self.0.is_unique() {

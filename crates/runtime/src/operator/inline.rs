@@ -10,15 +10,16 @@ use std::fmt;
 
 /// Optional shortcuts of an [`Operator`] that handles chunks.
 ///
-/// The engine uses them where such operators are neighbours on one worker: a chunk then goes from one to the next without being
-/// queued. [`Operator::step`] has to do the same work, because the engine falls back to it whenever anything is out of the
-/// ordinary. [`Operator::inline`] gives access to them.
+/// The engine uses them where such operators are neighbours on one worker: a chunk then goes from one to the
+/// next without being queued. [`Operator::step`] has to do the same work, because the engine falls back to it
+/// whenever anything is out of the ordinary. [`Operator::inline`] gives access to them.
 ///
-/// [`InPlace`](crate::InPlace) and [`Stream`](crate::Stream) implement this trait for their kernels. A source or sink of your own
-/// implements one method of it:
+/// [`InPlace`](crate::InPlace) and [`Stream`](crate::Stream) implement this trait for their kernels. A source
+/// or sink of your own implements one method of it:
 ///
 /// ```
-/// use onbeat_runtime::{Chunk, Context, Error, Info, Inline, Operator, Output, Ports, Sample, Shortcut, Step};
+/// use onbeat_runtime::{Chunk, Context, Error, Info, Inline, Operator, Output, Ports};
+/// use onbeat_runtime::{Sample, Shortcut, Step};
 ///
 /// /// Counts samples, without end.
 /// #[derive(Default)]
@@ -66,10 +67,11 @@ pub trait Inline: Operator {
 
     /// For [`Shortcut::Fill`]: makes the next message of a source in this chunk.
     ///
-    /// The chunk is as [`Output::chunk`] gives it; `samples` are its bytes (see [`Sample::samples_mut`]). The call stands for a step
-    /// that takes a chunk, fills all of it, pushes it under the stamp of this step and returns [`Step::Again`](crate::Step::Again).
-    /// Returns `false`, with nothing done, if that step would do anything else: the last message, an error, a message that is not
-    /// due yet. The engine then calls `step`. The method sends nothing and takes no chunk.
+    /// The chunk is as [`Output::chunk`] gives it; `samples` are its bytes (see [`Sample::samples_mut`]). The
+    /// call stands for a step that takes a chunk, fills all of it, pushes it under the stamp of this step and
+    /// returns [`Step::Again`](crate::Step::Again). Returns `false`, with nothing done, if that step would do
+    /// anything else: the last message, an error, a message that is not due yet. The engine then calls
+    /// `step`. The method sends nothing and takes no chunk.
     fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
         let _ = (cx, samples, info);
         false
@@ -92,10 +94,12 @@ pub trait Inline: Operator {
         self.edit(samples, info)
     }
 
-    /// For [`Shortcut::Edit`]: requests the cache lines that [`edit_migrated`](Self::edit_migrated) is going to need.
+    /// For [`Shortcut::Edit`]: requests the cache lines that [`edit_migrated`](Self::edit_migrated) is going
+    /// to need.
     fn prefetch(&self) {}
 
-    /// For [`Shortcut::Rewrite`]: writes as many other samples as there are in `from`, and leaves those as they are.
+    /// For [`Shortcut::Rewrite`]: writes as many other samples as there are in `from`, and leaves those as
+    /// they are.
     ///
     /// # Errors
     /// As those of [`Operator::step`].
@@ -106,10 +110,10 @@ pub trait Inline: Operator {
 
     /// For [`Shortcut::Drain`]: reads a chunk, while its stamp and keys are in the context.
     ///
-    /// `samples` are the bytes of the chunk (see [`Sample::samples`]). The call stands for a step that takes the chunk, drops it and
-    /// returns [`Step::Wait`](crate::Step::Wait). Returns `false`, with nothing done, if that step would do anything else (keep the
-    /// chunk, or fail). The engine then calls `step`. The chunk is not queued, so [`Input::len`] does not count it, and it is lost if
-    /// the method panics.
+    /// `samples` are the bytes of the chunk (see [`Sample::samples`]). The call stands for a step that takes
+    /// the chunk, drops it and returns [`Step::Wait`](crate::Step::Wait). Returns `false`, with nothing done,
+    /// if that step would do anything else (keep the chunk, or fail). The engine then calls `step`. The chunk
+    /// is not queued, so [`Input::len`] does not count it, and it is lost if the method panics.
     fn drain(&mut self, cx: &mut Context, samples: &[u8], info: &Info) -> bool {
         let _ = (cx, samples, info);
         false

@@ -1,8 +1,8 @@
 //! Streams of samples without chunks: what a signal-processing operator implements.
 //!
-//! A [`Kernel`] or a [`Map`] sees slices of samples and keeps its own state. The adapters [`crate::Stream`] and
-//! [`crate::InPlace`] make operators of them: they carry chunks, tags, sample rate and stamps, so that what comes
-//! out cannot depend on where chunks begin and end.
+//! A [`Kernel`] or a [`Map`] sees slices of samples and keeps its own state. The adapters [`crate::Stream`]
+//! and [`crate::InPlace`] make operators of them: they carry chunks, tags, sample rate and stamps, so that
+//! what comes out cannot depend on where chunks begin and end.
 
 use crate::{Error, Sample, Value};
 
@@ -46,17 +46,18 @@ pub struct Ratio {
 
 /// A stream operator whose output has a type or rate of its own.
 ///
-/// Output sample `k` belongs to the instant of input sample `k * down / up`: a filter leaves out its own group delay
-/// at the start and pays it back in [`finish`](Kernel::finish). `N` input samples give
-/// `ceil(N * up / down)` output samples, whatever the sizes of the slices were.
+/// Output sample `k` belongs to the instant of input sample `k * down / up`: a filter leaves out its own
+/// group delay at the start and pays it back in [`finish`](Kernel::finish). `N` input samples give `ceil(N *
+/// up / down)` output samples, whatever the sizes of the slices were.
 pub trait Kernel: Send + 'static {
     /// Type of an input sample.
     type In: Sample;
     /// Type of an output sample.
     type Out: Sample;
 
-    /// Called before the first sample, with the sample rate in hertz that came with it (0 when there is none). After a failure
-    /// that the run survives it is called once more: what came before is to be forgotten.
+    /// Called before the first sample, with the sample rate in hertz that came with it (0 when there is
+    /// none). After a failure that the run survives it is called once more: what came before is to be
+    /// forgotten.
     ///
     /// # Errors
     /// When the kernel cannot work at this rate: name the rate, the limit and the parameter to change.
@@ -70,8 +71,8 @@ pub trait Kernel: Send + 'static {
         Ratio { up: 1, down: 1 }
     }
 
-    /// Uses up some of `input`, fills some of `output`. It goes on until one of both is used up; it may consume
-    /// without producing, or produce without consuming.
+    /// Uses up some of `input`, fills some of `output`. It goes on until one of both is used up; it may
+    /// consume without producing, or produce without consuming.
     fn process(&mut self, input: &[Self::In], output: &mut [Self::Out]) -> Progress;
 
     /// The stream has ended: writes what is still inside to `output` and returns how many samples that were.
@@ -86,9 +87,10 @@ pub trait Kernel: Send + 'static {
         None
     }
 
-    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample and the parameters
-    /// alone. See [`Operator::replica`](crate::Operator::replica). The kernel gives one sample for each, at once, and has nothing to
-    /// [`finish`](Kernel::finish). Asked when the operator is made, too.
+    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample
+    /// and the parameters alone. See [`Operator::replica`](crate::Operator::replica). The kernel gives one
+    /// sample for each, at once, and has nothing to [`finish`](Kernel::finish). Asked when the operator is
+    /// made, too.
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,
@@ -101,7 +103,8 @@ pub trait Kernel: Send + 'static {
         &[]
     }
 
-    /// The change that sets a parameter, one of [`settable`](Kernel::settable). The adapter makes it between two samples.
+    /// The change that sets a parameter, one of [`settable`](Kernel::settable). The adapter makes it between
+    /// two samples.
     ///
     /// ```
     /// use onbeat_runtime::{Change, Decibels, Error, Map, Value, tried};
@@ -156,8 +159,8 @@ pub trait Map: Send + 'static {
         None
     }
 
-    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample and the parameters
-    /// alone. See [`Operator::replica`](crate::Operator::replica).
+    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample
+    /// and the parameters alone. See [`Operator::replica`](crate::Operator::replica).
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// A value that can travel on an edge.
 ///
-/// Numbers, text, tuples, `Vec`, `Option`, `Arc` and [`Chunk`](crate::Chunk) are messages. A type of one's own
-/// becomes one by an empty implementation:
+/// Numbers, text, tuples, `Vec`, `Option`, `Arc` and [`Chunk`](crate::Chunk) are messages. A type of one's
+/// own becomes one by an empty implementation:
 ///
 /// ```
 /// use onbeat_runtime::Message;
@@ -31,7 +31,8 @@ pub trait Message: Clone + Send + 'static {
         0
     }
 
-    /// Another worker sent it just now: asks for what is read of it first and lies elsewhere, of samples no more than `bytes`. A hint.
+    /// Another worker sent it just now: asks for what is read of it first and lies elsewhere, of samples no
+    /// more than `bytes`. A hint.
     #[doc(hidden)]
     #[inline(always)]
     fn fetch(&self, bytes: usize) {
@@ -45,7 +46,8 @@ pub trait Message: Clone + Send + 'static {
         false
     }
 
-    /// The message that a file means by `initial = value`. For chunks: so many samples of 0, at most `quantum` bytes.
+    /// The message that a file means by `initial = value`. For chunks: so many samples of 0, at most
+    /// `quantum` bytes.
     #[doc(hidden)]
     fn from_value(value: &Value, cx: &mut crate::Context, quantum: u32) -> Option<Self> {
         let _ = (value, cx, quantum);
@@ -114,19 +116,19 @@ pub(crate) fn type_label<T: ?Sized>() -> String {
     label
 }
 
-/// When and where a message began. It is set by the source and handed on by the engine: what an operator pushes
-/// carries the stamp of the message that it popped last; where it popped from several ports in the same step, the oldest
-/// of those.
+/// When and where a message began. It is set by the source and handed on by the engine: what an operator
+/// pushes carries the stamp of the message that it popped last; where it popped from several ports in the
+/// same step, the oldest of those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Source time in nanoseconds since the source's first sample. Ordered fan-in goes by it. 0 for sources without
-    /// a rate.
+    /// Source time in nanoseconds since the source's first sample. Ordered fan-in goes by it. 0 for sources
+    /// without a rate.
     pub time_ns: u64,
     /// See [`Stamp::due_ns`]; [`NO_DUE`] where nobody looked.
     pub(crate) due_ns: u64,
-    /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 1 that says that messages of several sources
-    /// went into it ([`JOINED`]), 14 bits of source, 1 that says that the turn of another worker follows ([`LAST`]), 47 of
-    /// message count.
+    /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 1 that says that messages of
+    /// several sources went into it ([`JOINED`]), 14 bits of source, 1 that says that the turn of another
+    /// worker follows ([`LAST`]), 47 of message count.
     pub(crate) origin: u64,
 }
 
@@ -140,14 +142,14 @@ impl Default for Stamp {
 }
 
 impl Stamp {
-    /// When the source was to send it, on the run's clock. `None` where nothing sets a time: of a free-running source
-    /// only samples are followed.
+    /// When the source was to send it, on the run's clock. `None` where nothing sets a time: of a
+    /// free-running source only samples are followed.
     pub fn due_ns(&self) -> Option<u64> {
         (self.due_ns != NO_DUE).then_some(self.due_ns)
     }
 
-    /// The stamp of something that is made of two messages: the earlier source time with its origin, and the earlier
-    /// due time of those that are known.
+    /// The stamp of something that is made of two messages: the earlier source time with its origin, and the
+    /// earlier due time of those that are known.
     #[must_use]
     pub fn older(self, other: Stamp) -> Stamp {
         let key = |stamp: &Stamp| (stamp.time_ns, stamp.sequence());
@@ -178,8 +180,8 @@ pub(crate) const KEYED: u64 = 1 << 63;
 /// In [`Stamp::origin`]: messages of several sources went into it, and this is the oldest of their stamps.
 pub(crate) const JOINED: u64 = 1 << 62;
 
-/// In [`Stamp::origin`]: the last one of a worker's turn at a source that goes from worker to worker. Behind it the sink has the
-/// next one's.
+/// In [`Stamp::origin`]: the last one of a worker's turn at a source that goes from worker to worker. Behind
+/// it the sink has the next one's.
 pub(crate) const LAST: u64 = 1 << 47;
 
 pub(crate) const SEQUENCE_MASK: u64 = (1 << 47) - 1;
@@ -198,7 +200,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads it as a parameter of a file is read: a number, a word, or a quantity with a unit. `name` is for the error.
+    /// Reads it as a parameter of a file is read: a number, a word, or a quantity with a unit. `name` is for
+    /// the error.
     ///
     /// ```
     /// use onbeat_runtime::{Hertz, Value};

@@ -35,8 +35,8 @@ impl<M: Message> Input<M> {
         Input { index: self.index, link: self.link.clone() }
     }
 
-    /// The next message, if there is one. Its stamp and keys are then in the context, and go out with what this step
-    /// pushes.
+    /// The next message, if there is one. Its stamp and keys are then in the context, and go out with what
+    /// this step pushes.
     #[inline(always)]
     pub fn pop(&mut self, cx: &mut Context) -> Option<M> {
         if let InLink::Direct(edge) = &self.link { edge.pop_direct(cx) } else { self.pop_many(cx) }
@@ -56,22 +56,23 @@ impl<M: Message> Input<M> {
         }
     }
 
-    /// As [`pop`](Input::pop), with the message's own stamp: in a step that takes from several inputs, the context has
-    /// the older of both.
+    /// As [`pop`](Input::pop), with the message's own stamp: in a step that takes from several inputs, the
+    /// context has the older of both.
     pub fn pop_stamped(&mut self, cx: &mut Context) -> Option<(M, Stamp)> {
         let message = self.pop(cx)?;
         let stamp = if matches!(self.link, InLink::Many(_)) { cx.joining.own } else { cx.stamp };
         Some((message, stamp))
     }
 
-    /// Says that the operator still has some of what came here: its next step does not wait for this input. An
-    /// operator that joins two streams says so for the one of which it holds a part, before it returns
+    /// Says that the operator still has some of what came here: its next step does not wait for this input.
+    /// An operator that joins two streams says so for the one of which it holds a part, before it returns
     /// [`Step::Wait`](crate::Step::Wait).
     pub fn keep(&self, cx: &mut Context) {
         self.link.keep(cx);
     }
 
-    /// Whether no more will come: all producers have ended and everything was taken. True if nothing is connected.
+    /// Whether no more will come: all producers have ended and everything was taken. True if nothing is
+    /// connected.
     pub fn is_ended(&self, cx: &Context) -> bool {
         self.link.is_ended(cx)
     }
@@ -92,10 +93,11 @@ impl<M: Message> Input<M> {
     }
 }
 
-/// Where messages of type `M` go out, to every edge that is connected here. A field of an operator, made by `Default`.
+/// Where messages of type `M` go out, to every edge that is connected here. A field of an operator, made by
+/// `Default`.
 ///
-/// An operator is stepped only when each of its outputs has room for one message; who wants to push more in one step
-/// asks [`room`](Output::room).
+/// An operator is stepped only when each of its outputs has room for one message; who wants to push more in
+/// one step asks [`room`](Output::room).
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Output};
@@ -126,8 +128,8 @@ impl<M: Message> Output<M> {
     /// Sends a message, with the stamp and keys that the context has.
     ///
     /// # Errors
-    /// When an edge has no room and is to wait (see [`room`](Output::room)) or to fail, and when a chunk is larger
-    /// than the quantum of an edge.
+    /// When an edge has no room and is to wait (see [`room`](Output::room)) or to fail, and when a chunk is
+    /// larger than the quantum of an edge.
     #[inline(always)]
     pub fn push(&mut self, cx: &mut Context, message: M) -> Result<(), Error> {
         if let OutLink::Direct(edge, to) = &self.link {
@@ -152,7 +154,8 @@ impl<M: Message> Output<M> {
         self.link.room(cx)
     }
 
-    /// Looks at edges to other workers: [`room`](Output::room) knows of these what this one has seen when it last looked.
+    /// Looks at edges to other workers: [`room`](Output::room) knows of these what this one has seen when it
+    /// last looked.
     pub(crate) fn poll_room(&self, cx: &mut Context) {
         self.link.poll_room(cx);
     }
@@ -169,9 +172,9 @@ impl<M: Message> Output<M> {
 }
 
 impl<T: Sample> Output<Chunk<T>> {
-    /// A chunk to fill, as large as this port's edges allow. Its samples are whatever was there before. `None` when
-    /// the chunk store is empty: return [`Step::Wait`](crate::Step::Wait) and the step comes again when chunks are
-    /// back.
+    /// A chunk to fill, as large as this port's edges allow. Its samples are whatever was there before.
+    /// `None` when the chunk store is empty: return [`Step::Wait`](crate::Step::Wait) and the step comes
+    /// again when chunks are back.
     #[inline]
     pub fn chunk(&self, cx: &mut Context) -> Option<Chunk<T>> {
         cx.new_chunk(self.link.quantum())

@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub(crate) enum OutLink<M> {
     /// Not connected: messages go nowhere.
     Open,
-    /// One edge that waits when full, to an operator with no other input: its number is here too, because the way from
-    /// one operator to the next is a chain of dependent loads, and this makes it one shorter.
+    /// One edge that waits when full, to an operator with no other input: its number is here too, because the
+    /// way from one operator to the next is a chain of dependent loads, and this makes it one shorter.
     Direct(Arc<Edge<M>>, u32),
     /// Any number of edges of any kind.
     Many(Box<[AnyEdge<M>]>),
@@ -289,8 +289,8 @@ impl<M: Message> ManyIn<M> {
         Some(message)
     }
 
-    /// The edge whose next message has the lowest (source time, origin, edge); none while an open edge is empty,
-    /// because what comes there may be earlier.
+    /// The edge whose next message has the lowest (source time, origin, edge); none while an open edge is
+    /// empty, because what comes there may be earlier.
     fn earliest(&self, cx: &mut Context) -> Option<usize> {
         let mut best = None;
         for (at, edge) in self.edges.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! What must hold before an operator is stepped, beyond "every input has a message and every output has room".
+//! What must hold before an operator is stepped, beyond "every input has a message and every output has
+//! room".
 
 mod built_in;
 mod conditions;
@@ -23,9 +24,10 @@ use std::sync::Arc;
 
 /// A condition of an operator. Several hold together: the operator is stepped when all of them do.
 ///
-/// A condition about inputs takes the place of the usual "one message at least" for those inputs. An input that has ended
-/// keeps nobody waiting: the rest is worked off however little it is. How many messages an operator waits for has nothing to do
-/// with how many an edge holds, but for this: it cannot wait for more than the edges into a port hold.
+/// A condition about inputs takes the place of the usual "one message at least" for those inputs. An input
+/// that has ended keeps nobody waiting: the rest is worked off however little it is. How many messages an
+/// operator waits for has nothing to do with how many an edge holds, but for this: it cannot wait for more
+/// than the edges into a port hold.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Ports, Step, When};
@@ -118,8 +120,9 @@ impl When {
         When(Requirement::Messages { port: input.to_string(), least })
     }
 
-    /// An output has room for so many messages, on all edges that wait when they are full; 1 is usual. With 0 the operator is
-    /// stepped also when it is full, and asks [`Output::room`](crate::Output::room) itself. `""` is the only output.
+    /// An output has room for so many messages, on all edges that wait when they are full; 1 is usual. With 0
+    /// the operator is stepped also when it is full, and asks [`Output::room`](crate::Output::room) itself.
+    /// `""` is the only output.
     pub fn room(output: &str, least: usize) -> Self {
         When(Requirement::Room { port: output.to_string(), least })
     }
@@ -144,8 +147,8 @@ impl When {
         When(Requirement::Inputs { ports, how, least, timeout_ns: None })
     }
 
-    /// For [`any`](When::any) and [`all`](When::all): each of them needs so many messages to count. For others it is an error of the
-    /// plan.
+    /// For [`any`](When::any) and [`all`](When::all): each of them needs so many messages to count. For
+    /// others it is an error of the plan.
     pub fn least(mut self, messages: usize) -> Self {
         match &mut self.0 {
             Requirement::Inputs { least, .. } | Requirement::Messages { least, .. } => *least = messages,
@@ -154,8 +157,9 @@ impl When {
         self
     }
 
-    /// For [`any`](When::any), [`all`](When::all) and [`sum`](When::sum): when this much time has passed since the last step,
-    /// the next one comes anyway, with whatever messages there are, and be it none. For others it is an error of the plan.
+    /// For [`any`](When::any), [`all`](When::all) and [`sum`](When::sum): when this much time has passed
+    /// since the last step, the next one comes anyway, with whatever messages there are, and be it none. For
+    /// others it is an error of the plan.
     pub fn timeout_ns(mut self, time_ns: u64) -> Self {
         match &mut self.0 {
             Requirement::Inputs { timeout_ns, .. } => *timeout_ns = Some(time_ns),
@@ -168,7 +172,8 @@ impl When {
         self
     }
 
-    /// `size` messages lie at an input, or the first of fewer has waited for `delay_ns` nanoseconds. `""` is the only input.
+    /// `size` messages lie at an input, or the first of fewer has waited for `delay_ns` nanoseconds. `""` is
+    /// the only input.
     pub fn batch(input: &str, size: usize, delay_ns: u64) -> Self {
         When(Requirement::Batch { port: input.to_string(), size, delay_ns })
     }
@@ -183,18 +188,21 @@ impl When {
         When(Requirement::Gate(gate.clone()))
     }
 
-    /// The event was rung since the last step. An operator that waits for an event that nobody can ring any more is done.
+    /// The event was rung since the last step. An operator that waits for an event that nobody can ring any
+    /// more is done.
     pub fn event(event: &Event) -> Self {
         When(Requirement::Event(event.inside()))
     }
 
-    /// A read from this file would not wait: it has data, or its end has come. A socket, a pipe, an eventfd; regular files always
-    /// are readable. A thread of its own, `onbeat-events`, waits for all such files of a run.
+    /// A read from this file would not wait: it has data, or its end has come. A socket, a pipe, an eventfd;
+    /// regular files always are readable. A thread of its own, `onbeat-events`, waits for all such files of a
+    /// run.
     pub fn readable(file: impl Into<OwnedFd>) -> Self {
         When(Requirement::Readable(Arc::new(file.into())))
     }
 
-    /// The next tick of a period is due; see [`Ticker`](crate::Ticker). Messages of a source are due at their tick.
+    /// The next tick of a period is due; see [`Ticker`](crate::Ticker). Messages of a source are due at their
+    /// tick.
     pub fn period_ns(period_ns: u64, overrun: Overrun) -> Self {
         When(Requirement::Period { period_ns, overrun })
     }
@@ -250,8 +258,8 @@ impl When {
 pub enum Verdict {
     /// It holds.
     Holds,
-    /// It does not. It is asked again when a message comes, an input ends, an output gets room, an alarm rings or its
-    /// [`Waker`] is called.
+    /// It does not. It is asked again when a message comes, an input ends, an output gets room, an alarm
+    /// rings or its [`Waker`] is called.
     Waits,
     /// It does not, and is asked again at this time on the run's clock, if not before.
     Until(u64),
@@ -259,8 +267,8 @@ pub enum Verdict {
     Never,
 }
 
-/// A condition of one's own: what must hold before an operator is stepped. It is asked on the worker, so it is quick and does
-/// not wait.
+/// A condition of one's own: what must hold before an operator is stepped. It is asked on the worker, so it
+/// is quick and does not wait.
 ///
 /// ```
 /// use onbeat_runtime::{Condition, Error, Graph, Options, Verdict, View, When};
@@ -309,8 +317,8 @@ pub trait Condition: Send + 'static {
         let _ = waker;
     }
 
-    /// Whether somebody outside of the graph may make it hold, through its [`Waker`]. While an operator waits for such a
-    /// condition, nothing to do is no dead-lock.
+    /// Whether somebody outside of the graph may make it hold, through its [`Waker`]. While an operator waits
+    /// for such a condition, nothing to do is no dead-lock.
     fn is_outside(&self) -> bool {
         false
     }
@@ -373,7 +381,8 @@ impl View<'_> {
         self.of.input(input).is_some_and(|port| self.is_closed_at(port))
     }
 
-    /// Whether the step is to come however few messages there are: all inputs have ended, or the operator asked for it.
+    /// Whether the step is to come however few messages there are: all inputs have ended, or the operator
+    /// asked for it.
     pub fn inputs_are_waived(&self) -> bool {
         self.waived
     }
