@@ -255,7 +255,7 @@ pub enum Pace {
     Fast,
 }
 
-/// A list of cores as a file gives it: `[0, 1]`, `"0-3,5"`, or one number.
+/// A list of cores in a file: `[0, 1]`, `"0-3,5"`, or one number.
 pub(crate) struct CoreList(pub Vec<usize>);
 
 impl<'de> Deserialize<'de> for CoreList {

@@ -1,5 +1,4 @@
-//! What must hold before an operator is stepped, beyond "every input has a message and every output has
-//! room".
+//! Conditions of operators, besides the usual ones: each input has a message, and each output has room.
 
 mod built_in;
 mod conditions;
@@ -22,12 +21,11 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// A condition of an operator. Several hold together: the operator is stepped when all of them do.
+/// A condition of an operator. If an operator has several conditions, it is stepped when all of them hold.
 ///
-/// A condition about inputs takes the place of the usual "one message at least" for those inputs. An input
-/// that has ended keeps nobody waiting: the rest is worked off however little it is. How many messages an
-/// operator waits for has nothing to do with how many an edge holds, but for this: it cannot wait for more
-/// than the edges into a port hold.
+/// A condition on inputs replaces the usual one for these inputs: at least one message. It cannot ask for
+/// more messages than the edges into the port hold. An ended input no longer counts: the remaining messages
+/// are processed, however few they are.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Ports, Step, When};
@@ -94,11 +92,11 @@ pub(crate) enum Requirement {
     ChunkRoom(usize),
     AnyOf(Vec<When>),
     Own(OwnCondition),
-    /// Made in a way that means nothing; what the plan says of it.
+    /// A condition that makes no sense. The text is the plan's error.
     Misused(&'static str),
 }
 
-/// How several inputs count together.
+/// Rule that combines several inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Any,
@@ -115,29 +113,29 @@ impl fmt::Debug for OwnCondition {
 }
 
 impl When {
-    /// So many messages lie at an input. `""` is the only input.
+    /// At least `least` messages are queued at an input. `""` stands for the only input.
     pub fn messages(input: &str, least: usize) -> Self {
         When(Requirement::Messages { port: input.to_string(), least })
     }
 
-    /// An output has room for so many messages, on all edges that wait when they are full; 1 is usual. With 0
-    /// the operator is stepped also when it is full, and asks [`Output::room`](crate::Output::room) itself.
-    /// `""` is the only output.
+    /// An output has room for at least `least` messages, on all edges that wait when full. The usual value is
+    /// 1. With 0, the operator is also stepped when the output is full, and should check
+    /// [`Output::room`](crate::Output::room). `""` stands for the only output.
     pub fn room(output: &str, least: usize) -> Self {
         When(Requirement::Room { port: output.to_string(), least })
     }
 
-    /// One of these inputs has a message; all inputs where none is named.
+    /// One of these inputs has a message. An empty list stands for all inputs.
     pub fn any<'n>(inputs: impl IntoIterator<Item = &'n str>) -> Self {
         Self::inputs(inputs, How::Any, 1)
     }
 
-    /// Each of these inputs has a message; all inputs where none is named.
+    /// Each of these inputs has a message. An empty list stands for all inputs.
     pub fn all<'n>(inputs: impl IntoIterator<Item = &'n str>) -> Self {
         Self::inputs(inputs, How::All, 1)
     }
 
-    /// So many messages lie at these inputs together; at all inputs where none is named.
+    /// These inputs have at least `least` queued messages in total. An empty list stands for all inputs.
     pub fn sum<'n>(inputs: impl IntoIterator<Item = &'n str>, least: usize) -> Self {
         Self::inputs(inputs, How::Sum, least)
     }
@@ -147,8 +145,8 @@ impl When {
         When(Requirement::Inputs { ports, how, least, timeout_ns: None })
     }
 
-    /// For [`any`](When::any) and [`all`](When::all): each of them needs so many messages to count. For
-    /// others it is an error of the plan.
+    /// For [`any`](When::any) and [`all`](When::all): sets the number of messages that an input needs to
+    /// count. For other conditions it is an error of the plan.
     pub fn least(mut self, messages: usize) -> Self {
         match &mut self.0 {
             Requirement::Inputs { least, .. } | Requirement::Messages { least, .. } => *least = messages,
@@ -157,9 +155,9 @@ impl When {
         self
     }
 
-    /// For [`any`](When::any), [`all`](When::all) and [`sum`](When::sum): when this much time has passed
-    /// since the last step, the next one comes anyway, with whatever messages there are, and be it none. For
-    /// others it is an error of the plan.
+    /// For [`any`](When::any), [`all`](When::all) and [`sum`](When::sum): sets the time in nanoseconds after
+    /// the last step at which the next step comes anyway, even without messages. For other conditions it is
+    /// an error of the plan.
     pub fn timeout_ns(mut self, time_ns: u64) -> Self {
         match &mut self.0 {
             Requirement::Inputs { timeout_ns, .. } => *timeout_ns = Some(time_ns),
@@ -172,31 +170,30 @@ impl When {
         self
     }
 
-    /// `size` messages lie at an input, or the first of fewer has waited for `delay_ns` nanoseconds. `""` is
-    /// the only input.
+    /// `size` messages are queued at an input, or the first of fewer has waited for `delay_ns` nanoseconds.
+    /// `""` stands for the only input.
     pub fn batch(input: &str, size: usize, delay_ns: u64) -> Self {
         When(Requirement::Batch { port: input.to_string(), size, delay_ns })
     }
 
-    /// The operator is stepped so often, and is done then.
+    /// The operator has made fewer than `steps` steps. After that many it is done.
     pub fn count(steps: u64) -> Self {
         When(Requirement::Count(steps))
     }
 
-    /// The gate is open. A run that is stopped opens all gates, so that what is under way gets through.
+    /// The gate is open. A run that is being stopped opens all gates, so that messages in flight get through.
     pub fn gate(gate: &Gate) -> Self {
         When(Requirement::Gate(gate.clone()))
     }
 
-    /// The event was rung since the last step. An operator that waits for an event that nobody can ring any
-    /// more is done.
+    /// The event was rung since the last step. If nobody can ring the event any more, the operator is done.
     pub fn event(event: &Event) -> Self {
         When(Requirement::Event(event.inside()))
     }
 
-    /// A read from this file would not wait: it has data, or its end has come. A socket, a pipe, an eventfd;
-    /// regular files always are readable. A thread of its own, `onbeat-events`, waits for all such files of a
-    /// run.
+    /// A read from this file would not block: data has come, or the end. Meant for sockets, pipes and
+    /// eventfds; regular files are always readable. One thread, `onbeat-events`, waits for all such files of
+    /// a run.
     pub fn readable(file: impl Into<OwnedFd>) -> Self {
         When(Requirement::Readable(Arc::new(file.into())))
     }
@@ -207,7 +204,7 @@ impl When {
         When(Requirement::Period { period_ns, overrun })
     }
 
-    /// Its period in nanoseconds, if it is one.
+    /// Returns the period in nanoseconds of a [`period_ns`](Self::period_ns) condition.
     pub(crate) fn tick_ns(&self) -> Option<u64> {
         match self.0 {
             Requirement::Period { period_ns, .. } => Some(period_ns),
@@ -215,17 +212,18 @@ impl When {
         }
     }
 
-    /// So many chunks are free for each output with samples.
+    /// At least `chunks` chunks are free for each output with samples.
     pub fn chunk_room(chunks: usize) -> Self {
         When(Requirement::ChunkRoom(chunks))
     }
 
-    /// One of these holds. ([`room`](When::room) cannot be among them: an output without room always waits.)
+    /// At least one of these conditions holds. [`room`](When::room) cannot be among them: an operator always
+    /// waits for the room of its outputs.
     pub fn any_of(conditions: impl IntoIterator<Item = When>) -> Self {
         When(Requirement::AnyOf(conditions.into_iter().collect()))
     }
 
-    /// A condition of your own.
+    /// A user-defined condition.
     pub fn own(condition: impl Condition) -> Self {
         When(Requirement::Own(OwnCondition(Box::new(condition))))
     }
@@ -239,7 +237,7 @@ impl When {
         }
     }
 
-    /// Whether it needs a [`FileWatcher`].
+    /// Whether the condition needs a [`FileWatcher`].
     pub(crate) fn waits_for_files(&self) -> bool {
         match &self.0 {
             Requirement::Readable(_) => true,
@@ -253,22 +251,22 @@ impl When {
     }
 }
 
-/// What a [`Condition`] says.
+/// Answer of a [`Condition`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds.
+    /// The condition holds.
     Holds,
-    /// It does not. It is asked again when a message comes, an input ends, an output gets room, an alarm
-    /// rings or its [`Waker`] is called.
+    /// The condition does not hold. It is checked again when a message comes, an input ends, an output gets
+    /// room, an alarm rings or its [`Waker`] is called.
     Waits,
-    /// It does not, and is asked again at this time on the run's clock, if not before.
+    /// The condition does not hold. It is checked again at this time in nanoseconds on the run's clock, or
+    /// earlier as for `Waits`.
     Until(u64),
-    /// It never will again: the operator is done.
+    /// The condition never holds again: the operator is done.
     Never,
 }
 
-/// A condition of one's own: what must hold before an operator is stepped. It is asked on the worker, so it
-/// is quick and does not wait.
+/// A user-defined condition of an operator. The worker calls it, so it must be quick and must not block.
 ///
 /// ```
 /// use onbeat_runtime::{Condition, Error, Graph, Options, Verdict, View, When};
@@ -298,96 +296,97 @@ pub enum Verdict {
 /// # Ok::<(), onbeat_runtime::RunError>(())
 /// ```
 pub trait Condition: Send + 'static {
-    /// Whether it holds now.
+    /// Checks whether the condition holds now.
     ///
     /// # Errors
-    /// The run fails as if the operator had.
+    /// An error counts as an error of the operator's step.
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error>;
 
-    /// The operator was stepped.
+    /// Called after each step of the operator. The default does nothing.
     fn stepped(&mut self, view: &View<'_>) {
         let _ = view;
     }
 
-    /// What the operator waits for, as in "x waits for …".
+    /// Returns the noun for "`x` waits for …" in messages.
     fn describe(&self) -> String;
 
-    /// Before the first step: how to have it asked again from elsewhere.
+    /// Called before the first step with a waker, through which any thread can have the condition checked
+    /// again. The default does nothing.
     fn attach(&mut self, waker: &Waker) {
         let _ = waker;
     }
 
-    /// Whether somebody outside of the graph may make it hold, through its [`Waker`]. While an operator waits
-    /// for such a condition, nothing to do is no dead-lock.
+    /// Whether something outside of the graph can make the condition hold, through its [`Waker`]. While an
+    /// operator waits for such a condition, an idle run is not a deadlock. The default is `false`.
     fn is_outside(&self) -> bool {
         false
     }
 }
 
-/// What a condition can see of its operator.
+/// State of an operator that its conditions can read.
 pub struct View<'w> {
     pub(crate) cx: &'w Context,
     pub(crate) edges: &'w [EdgeEnds],
     pub(crate) of: &'w Conditions,
-    /// Input conditions count as holding: the activation goes on, or all inputs have ended.
+    /// Whether input conditions count as holding: the activation continues, or all inputs have ended.
     pub(crate) waived: bool,
-    /// What is asked for by the answer.
+    /// Requests besides the verdict.
     pub(crate) asks: Asks,
 }
 
-/// What conditions ask of the engine beside their verdict.
+/// Requests of conditions to the engine besides their verdict.
 #[derive(Default)]
 pub(crate) struct Asks {
-    /// Source time and due time of the tick that lets the step through.
+    /// Source time and due time of the tick that allows the step.
     pub tick: Cell<Option<(u64, u64)>>,
-    /// To be asked again when so many chunks of a store are free.
+    /// Store and number of its chunks that must be free before the next check.
     pub chunks: Cell<Option<(usize, usize)>>,
     pub notes: RefCell<Vec<String>>,
 }
 
 impl View<'_> {
-    /// Now, in nanoseconds on the run's clock.
+    /// Returns the time in nanoseconds on the run's clock.
     pub fn now_ns(&self) -> u64 {
         self.cx.now_ns()
     }
 
-    /// When the run began, on its clock.
+    /// Returns the start of the run in nanoseconds on its clock.
     pub fn start_ns(&self) -> u64 {
         self.cx.start_ns()
     }
 
-    /// Whether the run is coming to its end.
+    /// Whether the run is being stopped.
     pub fn is_stopping(&self) -> bool {
         self.cx.is_stopping()
     }
 
-    /// Whether sources go as fast as they can.
+    /// Whether the run's pace is [`Pace::Fast`].
     pub fn is_fast(&self) -> bool {
         self.cx.pace(Pace::Real) == Pace::Fast
     }
 
-    /// Steps so far.
+    /// Returns the number of steps of the operator so far.
     pub fn steps(&self) -> u64 {
         self.of.steps
     }
 
-    /// Messages that lie at an input; 0 where there is none of this name.
+    /// Returns the number of messages queued at an input; 0 if no input has this name.
     pub fn messages(&self, input: &str) -> usize {
         self.of.input(input).map_or(0, |port| self.messages_at(port))
     }
 
-    /// Whether an input has ended: nothing more will come, though there may be messages left.
+    /// Whether an input has ended. Messages may still be queued there.
     pub fn is_closed(&self, input: &str) -> bool {
         self.of.input(input).is_some_and(|port| self.is_closed_at(port))
     }
 
-    /// Whether the step is to come however few messages there are: all inputs have ended, or the operator
-    /// asked for it.
+    /// Whether the step should come however few messages there are: all inputs have ended, or the operator
+    /// asked for the step.
     pub fn inputs_are_waived(&self) -> bool {
         self.waived
     }
 
-    /// Says something in the record, as [`Context::note`] does.
+    /// Adds a note to the record, like [`Context::note`].
     pub fn note(&self, text: impl Into<String>) {
         self.asks.notes.borrow_mut().push(text.into());
     }
