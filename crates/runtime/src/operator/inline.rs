@@ -21,7 +21,7 @@ use std::fmt;
 /// use onbeat_runtime::{Chunk, Context, Error, Info, Inline, Operator, Output, Ports};
 /// use onbeat_runtime::{Sample, Shortcut, Step};
 ///
-/// /// Counts samples, without end.
+/// /// Counts samples forever.
 /// #[derive(Default)]
 /// struct Ramp { out: Output<Chunk<u64>>, next: u64 }
 ///
@@ -158,7 +158,7 @@ impl Role {
     }
 }
 
-/// An edge that waits when full, is the only one at both of its ports, and has both ends on one worker.
+/// An edge that waits when full, is the only edge of its output, and has both ends on one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DirectEdge {
     /// Number of the edge on its worker.

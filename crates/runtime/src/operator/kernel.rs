@@ -94,6 +94,10 @@ pub trait Kernel: Send + 'static {
     /// Makes another kernel that does the same, for a kernel without state: each output sample depends only
     /// on its input sample and the parameters. See [`Operator::replica`](crate::Operator::replica). The
     /// default is `None`.
+    ///
+    /// Such a kernel gives one output sample per input sample, in the same call of
+    /// [`process`](Kernel::process), and nothing in [`finish`](Kernel::finish). Also called when the operator
+    /// is made.
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,
@@ -162,7 +166,7 @@ pub trait Map: Send + 'static {
         None
     }
 
-    /// Makes another kernel that does the same, for a kernel without state: each output sample depends only
+    /// Makes another map that does the same, for a map without state: each output sample depends only
     /// on its input sample and the parameters. See [`Operator::replica`](crate::Operator::replica). The
     /// default is `None`.
     fn replica(&self) -> Option<Self>
