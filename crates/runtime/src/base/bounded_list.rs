@@ -1,4 +1,5 @@
-//! Lists of a limited length, for events of a run. Events beyond the limit are only counted: a record is not a log.
+//! Lists of a limited length, for events of a run. Events beyond the limit are only counted: a record is not
+//! a log.
 
 /// The first [`LIMIT`](Self::LIMIT) items, and the number of all items.
 #[derive(Debug, Clone)]

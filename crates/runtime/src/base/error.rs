@@ -4,8 +4,8 @@ use std::fmt;
 
 /// The error of an operator, or of building a pipeline: a text, and perhaps the error that caused it.
 ///
-/// It is one pointer wide, so that `Result<Step, Error>` is returned in registers. It allocates, but only when something
-/// fails.
+/// It is one pointer wide, so that `Result<Step, Error>` is returned in registers. It allocates, but only
+/// when something fails.
 ///
 /// ```
 /// use onbeat_runtime::Error;
@@ -20,7 +20,8 @@ struct ErrorParts {
 }
 
 impl Error {
-    /// Makes an error with a message for a person. The message should name the thing, the value, the limit and the fix.
+    /// Makes an error with a message for a person. The message should name the thing, the value, the limit
+    /// and the fix.
     pub fn new(message: impl Into<String>) -> Self {
         Error(Box::new(ErrorParts { message: message.into(), source: None }))
     }

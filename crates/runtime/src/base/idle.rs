@@ -21,9 +21,9 @@ pub enum Idle {
     Spin,
     /// Polls for this time in nanoseconds, then parks.
     SpinFor(u64),
-    /// Parks, but wakes this time in nanoseconds before the next source is due, and polls from then on. The kernel's
-    /// wake-up latency does not show if it is shorter than this time. A message that comes meanwhile wakes the worker as
-    /// under [`Park`](Idle::Park).
+    /// Parks, but wakes this time in nanoseconds before the next source is due, and polls from then on. The
+    /// kernel's wake-up latency does not show if it is shorter than this time. A message that comes meanwhile
+    /// wakes the worker as under [`Park`](Idle::Park).
     Early(u64),
 }
 
@@ -32,8 +32,8 @@ const MAX_POLL_NS: u64 = 20_000;
 
 impl Idle {
     /// Time in nanoseconds for which an idle worker polls before it counts itself out of
-    /// [quiescence](crate::base::quiescence). Counting it in again costs some hundred nanoseconds. A deadlock or the end of
-    /// the run is found only when all workers are out.
+    /// [quiescence](crate::base::quiescence). Counting it in again costs some hundred nanoseconds. A deadlock
+    /// or the end of the run is found only when all workers are out.
     pub(crate) fn polls_ns(self) -> u64 {
         match self {
             Idle::Park | Idle::Early(_) => 0,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the run continues after an operator's step returns an error or panics. The default is [`Stop`](OnError::Stop).
+/// How the run continues after an operator's step returns an error or panics. The default is
+/// [`Stop`](OnError::Stop).
 ///
 /// If an operator cannot start, or cannot finish its work in `stop`, the run fails in any case. Set with
 /// [`Graph::on_error`](crate::Graph::on_error).
@@ -30,26 +31,27 @@ pub enum OnError {
     /// The run ends with an error.
     #[default]
     Stop,
-    /// The operator is restarted after a delay ([`Operator::restart`](crate::Operator::restart)). Messages that the failed
-    /// step took are lost. New messages wait.
+    /// The operator is restarted after a delay ([`Operator::restart`](crate::Operator::restart)). Messages
+    /// that the failed step took are lost. New messages wait.
     Restart(Restart),
-    /// The run goes on without the operator. Its outputs close, and messages to it are no longer read. Operators that send
-    /// only to it end as well. Its `stop` gets [`Ending::Failed`](crate::Ending::Failed).
+    /// The run goes on without the operator. Its outputs close, and messages to it are no longer read.
+    /// Operators that send only to it end as well. Its `stop` gets [`Ending::Failed`](crate::Ending::Failed).
     Isolate,
 }
 
 /// How often an operator is restarted, and after which delay.
 ///
-/// Failures that follow each other closely form a *row*. The default allows 5 restarts in a row, the first after 100 ms,
-/// and a row ends after 60 s without a failure.
+/// Failures that follow each other closely form a *row*. The default allows 5 restarts in a row, the first
+/// after 100 ms, and a row ends after 60 s without a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Restart {
     /// Most restarts in a row. After one more failure `then` applies. Default: 5.
     pub limit: u32,
-    /// Delay before the first restart of a row, in nanoseconds on the run's clock. Each further delay of the row is twice
-    /// as long as the one before, up to an hour. Default: 100 ms.
+    /// Delay before the first restart of a row, in nanoseconds on the run's clock. Each further delay of the
+    /// row is twice as long as the one before, up to an hour. Default: 100 ms.
     pub delay_ns: u64,
-    /// Time without a failure after the last restart that ends a row, in nanoseconds on the run's clock. Default: 60 s.
+    /// Time without a failure after the last restart that ends a row, in nanoseconds on the run's clock.
+    /// Default: 60 s.
     pub within_ns: u64,
     /// How the run continues after too many failures in a row. Default: [`Then::Stop`].
     pub then: Then,

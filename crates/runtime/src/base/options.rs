@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 /// Most bytes of a stack that can be prefaulted: a thread has 2 MiB, and operators need some.
 pub(crate) const PREFAULT_MOST_BYTES: usize = 1 << 20;
 
-/// Settings of one run. The default runs everything on one thread (`greedy`) and the real clock, until all sources end.
+/// Settings of one run. The default runs everything on one thread (`greedy`) and the real clock, until all
+/// sources end.
 ///
-/// Settings that the kernel refuses are noted in the record; under [`strict`](Options::strict) they are errors.
+/// Settings that the kernel refuses are noted in the record; under [`strict`](Options::strict) they are
+/// errors.
 ///
 /// ```
 /// use onbeat_runtime::{Options, Pace};
@@ -22,58 +24,59 @@ pub(crate) const PREFAULT_MOST_BYTES: usize = 1 << 20;
 pub struct Options {
     /// Recipe that makes workers of the graph. Default: `greedy`, one worker.
     pub scheduler: Scheduler,
-    /// Cores to run on, with one worker each. Default: none named. Then `greedy` runs on the core that the kernel chooses,
-    /// and `pinned` and `event` use all cores that the process may use.
+    /// Cores to run on, with one worker each. Default: none named. Then `greedy` runs on the core that the
+    /// kernel chooses, and `pinned` and `event` use all cores that the process may use.
     pub cores: Vec<usize>,
     /// Cores for non-worker threads. Workers without named cores avoid these cores. Default: none.
     pub house_keeping: Vec<usize>,
     /// For `event`: the operators that its workers share. Default: [`Share::Heavy`].
     pub share: Share,
-    /// For `pinned` and `event`: number of workers if no cores are named. The kernel then chooses their cores. Default:
-    /// `None`, one worker per core.
+    /// For `pinned` and `event`: number of workers if no cores are named. The kernel then chooses their
+    /// cores. Default: `None`, one worker per core.
     pub workers: Option<usize>,
     /// How workers wait for work. Default: [`Idle::Park`].
     pub idle: Idle,
-    /// For `pinned`: cost of operators by name, all in the same unit, for example their busy times in an earlier record.
-    /// For operators without an entry their own [`cost`](crate::Graph::cost) counts.
+    /// For `pinned`: cost of operators by name, all in the same unit, for example their busy times in an
+    /// earlier record. For operators without an entry their own [`cost`](crate::Graph::cost) counts.
     pub costs: BTreeMap<String, f64>,
     /// Real or virtual time. Default: real.
     pub clock: ClockKind,
-    /// Speed of the run's clock as a multiple of real time, from 1e-6 to 1e6. Default: 1. All times of the run are on this
-    /// clock: periods, paces, limits and the times in the record.
+    /// Speed of the run's clock as a multiple of real time, from 1e-6 to 1e6. Default: 1. All times of the
+    /// run are on this clock: periods, paces, limits and the times in the record.
     pub scale: f64,
-    /// Time on the run's clock after which the run is stopped, in nanoseconds. Default: `None`, it runs until all sources
-    /// end.
+    /// Time on the run's clock after which the run is stopped, in nanoseconds. Default: `None`, it runs until
+    /// all sources end.
     pub duration_ns: Option<u64>,
     /// Pace of all sources with a sample rate. Default: `None`, each source's own parameter counts.
     pub pace: Option<Pace>,
     /// For `custom`: its pools. Operators without a pool go to a pool called `default`.
     pub pools: Vec<Pool>,
-    /// Kernel scheduling policy of workers, unless their pool has one. Default: `None`, the policy of the process.
+    /// Kernel scheduling policy of workers, unless their pool has one. Default: `None`, the policy of the
+    /// process.
     #[serde(serialize_with = "as_text")]
     pub policy: Option<Policy>,
     /// Whether the memory of the process is locked into main memory during the run. Default: no.
     pub lock_memory: bool,
-    /// Bytes of each worker's stack to prefault before the first step, at most 1 MiB. Default: `None`, 256 KiB for workers
-    /// with a real-time policy, 0 for others.
+    /// Bytes of each worker's stack to prefault before the first step, at most 1 MiB. Default: `None`, 256
+    /// KiB for workers with a real-time policy, 0 for others.
     pub prefault: Option<usize>,
     /// Whether chunk stores ask for huge pages. Default: no.
     pub huge_pages: bool,
     /// Whether the memory of chunk stores is on the NUMA node of the cores that fill them. Default: no.
     pub numa: bool,
-    /// Time by which timers of workers may be late, in nanoseconds. Default: `None`, the kernel's value of 50 µs. It does
-    /// not apply to workers with a real-time policy.
+    /// Time by which timers of workers may be late, in nanoseconds. Default: `None`, the kernel's value of 50
+    /// µs. It does not apply to workers with a real-time policy.
     pub timer_slack_ns: Option<u64>,
-    /// Longest time that idle cores may take to wake up during the run, in microseconds. Default: `None`, the setting of the
-    /// machine.
+    /// Longest time that idle cores may take to wake up during the run, in microseconds. Default: `None`, the
+    /// setting of the machine.
     pub dma_latency_us: Option<u32>,
-    /// Whether to run even if that may hang this machine: a real-time worker that never sleeps on a core that others need.
-    /// Default: no.
+    /// Whether to run even if that may hang this machine: a real-time worker that never sleeps on a core that
+    /// others need. Default: no.
     pub force: bool,
     /// Whether a setting that was asked for and not obtained is an error. Default: no, it is noted.
     pub strict: bool,
-    /// Real time in nanoseconds after which an operator counts as hanging if its code has not returned. Default: 10 s.
-    /// `None` turns the watchdog off.
+    /// Real time in nanoseconds after which an operator counts as hanging if its code has not returned.
+    /// Default: 10 s. `None` turns the watchdog off.
     pub watchdog_ns: Option<u64>,
     /// How the run continues if an operator hangs. Default: [`OnHang::Wait`].
     pub on_hang: OnHang,
@@ -83,8 +86,8 @@ pub struct Options {
     pub capacity: usize,
     /// Quantum in bytes of edges that name none. Default: 16 KiB.
     pub quantum: usize,
-    /// Most bytes of all chunk stores together. Default: half of the machine's memory. Pages that are never used take no
-    /// memory.
+    /// Most bytes of all chunk stores together. Default: half of the machine's memory. Pages that are never
+    /// used take no memory.
     pub store_bytes: usize,
 }
 
@@ -122,7 +125,8 @@ impl Default for Options {
     }
 }
 
-/// A pool of the scheduler `custom`: threads with the same cores and policy, and the operators that they step.
+/// A pool of the scheduler `custom`: threads with the same cores and policy, and the operators that they
+/// step.
 ///
 /// If a pool has several workers, any of them steps any operator of the pool, as under `event`.
 ///
@@ -133,7 +137,8 @@ impl Default for Options {
 /// let end = graph.sink("end", |_: u8| ());
 /// graph.connect(ones, |s| &s.out, end, |e| &e.input);
 /// let radio = Pool::new("radio").cores([0]).policy("f:80".parse()?).operators(["ones"]);
-/// let options = Options { scheduler: Scheduler::Custom, pools: vec![radio], idle: Idle::Park, ..Options::default() };
+/// let pools = vec![radio];
+/// let options = Options { scheduler: Scheduler::Custom, pools, idle: Idle::Park, ..Options::default() };
 /// let plan = graph.plan(&options)?;
 /// assert_eq!(plan.pools[0].policy.unwrap().to_string(), "f:80");
 /// assert_eq!(plan.pools[1].name, "default");
@@ -207,8 +212,8 @@ pub(crate) fn as_text<S: serde::Serializer>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// Operators whose steps take longer than a hand-over to another worker: on average 5 µs if idle workers park, 1 µs if
-    /// they spin. Lighter operators stay on the worker of their producer.
+    /// Operators whose steps take longer than a hand-over to another worker: on average 5 µs if idle workers
+    /// park, 1 µs if they spin. Lighter operators stay on the worker of their producer.
     #[default]
     Heavy,
     /// All operators, for experiments.
@@ -250,7 +255,7 @@ pub enum Pace {
     Fast,
 }
 
-/// A list of cores as a file gives it: `[0, 1]`, `"0-3,5"`, or one number.
+/// A list of cores in a file: `[0, 1]`, `"0-3,5"`, or one number.
 pub(crate) struct CoreList(pub Vec<usize>);
 
 impl<'de> Deserialize<'de> for CoreList {

@@ -18,14 +18,14 @@ pub(crate) trait Unpark: Send + Sync {
 
 /// Counts the engines that can still make something happen.
 ///
-/// A parked engine without an alarm cannot. The thread that wakes an engine counts it in *before* the engine can be awake,
-/// and is itself counted in meanwhile. So the count reaches 0 only if nothing is in flight anywhere: the run is over, or
-/// it is a deadlock, or virtual time moves on to the next alarm.
+/// A parked engine without an alarm cannot. The thread that wakes an engine counts it in *before* the engine
+/// can be awake, and is itself counted in meanwhile. So the count reaches 0 only if nothing is in flight
+/// anywhere: the run is over, or it is a deadlock, or virtual time moves on to the next alarm.
 pub(crate) struct Quiescence {
     /// Number of engines that are counted in.
     pub active: CachePadded<AtomicU32>,
-    /// Number of paused operators. While there are any, the run is not over: someone will resume them. Relaxed: only
-    /// active engines change it.
+    /// Number of paused operators. While there are any, the run is not over: someone will resume them.
+    /// Relaxed: only active engines change it.
     pub paused: AtomicU32,
     /// Whether the count has reached 0 without an alarm left. It is never reset.
     pub silent: AtomicBool,
@@ -47,9 +47,10 @@ pub(crate) struct SleepState {
 }
 
 impl Quiescence {
-    // All orderings of `active` are AcqRel: the thread that brings it to 0 has seen what all others did before they counted
-    // themselves out. `alarm_ns` is written before the owner counts itself out, and read by the thread that reaches 0, so
-    // Relaxed is enough there. `called` and `silent` are Release; partner: the Acquire of the woken worker.
+    // All orderings of `active` are AcqRel: the thread that brings it to 0 has seen what all others did
+    // before they counted themselves out. `alarm_ns` is written before the owner counts itself out, and read
+    // by the thread that reaches 0, so Relaxed is enough there. `called` and `silent` are Release; partner:
+    // the Acquire of the woken worker.
 
     /// Counts `count` engines in.
     pub fn enter(&self, count: u32) {
@@ -75,7 +76,8 @@ impl Quiescence {
             self.sleepers.iter().for_each(|sleeper| sleeper.waker.wake());
             return;
         }
-        // This thread is counted in meanwhile, so that no other finds the count at 0 before all due engines are awake.
+        // This thread is counted in meanwhile, so that no other finds the count at 0 before all due engines
+        // are awake.
         self.enter(1);
         self.now_ns.fetch_max(next_ns, Ordering::Relaxed);
         for sleeper in &self.sleepers {

@@ -1,11 +1,12 @@
-//! Sets of operators by number. They have two levels of bits, so picking costs the same for 10 and for 4,096 operators.
+//! Sets of operators by number. They have two levels of bits, so picking costs the same for 10 and for 4,096
+//! operators.
 
 /// A set of numbers below a fixed limit. Adding, removing and finding the highest take a few instructions.
 #[derive(Debug)]
 pub(crate) struct ReadyList {
     words: Box<[u64]>,
-    /// Bit `w` says that `words[w]` is not zero. It is stored here, not behind a pointer: nearly all graphs have fewer than
-    /// 4,096 operators, so one load tells whether the set is empty.
+    /// Bit `w` says that `words[w]` is not zero. It is stored here, not behind a pointer: nearly all graphs
+    /// have fewer than 4,096 operators, so one load tells whether the set is empty.
     summary: u64,
     /// Summaries of the words from 64 on, one for 64 words each.
     more: Box<[u64]>,
@@ -121,14 +122,15 @@ impl ReadyList {
     }
 }
 
-/// Sources that want a turn. They get it round robin: each once, by rising number, before any gets another turn.
+/// Sources that want a turn. They get it round robin: each once, by rising number, before any gets another
+/// turn.
 #[derive(Debug)]
 pub(crate) struct TurnList {
     wanted: ReadyList,
     /// Word that the current round has reached.
     word: usize,
-    /// Mask of the bits in that word that the round has not reached. It is a mask, not an index, because each turn depends
-    /// on the store of the turn before, and a mask keeps that dependency short.
+    /// Mask of the bits in that word that the round has not reached. It is a mask, not an index, because each
+    /// turn depends on the store of the turn before, and a mask keeps that dependency short.
     ahead: u64,
 }
 

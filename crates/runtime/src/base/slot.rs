@@ -34,7 +34,8 @@ pub(crate) mod within {
 }
 
 impl PartSlot {
-    /// Notes that the part enters the code of an operator. Relaxed: readers on other threads conclude nothing else from it.
+    /// Notes that the part enters the code of an operator. Relaxed: readers on other threads conclude nothing
+    /// else from it.
     #[inline(always)]
     pub fn enter(&self, operator: u32) {
         self.within.store(operator, Ordering::Relaxed);

@@ -2,8 +2,8 @@
 
 const ABSENT: u32 = u32::MAX;
 
-/// A binary heap of alarms that knows the place of each operator, so that an alarm can be moved or removed at once.
-/// It allocates only when it is made.
+/// A binary heap of alarms that knows the place of each operator, so that an alarm can be moved or removed at
+/// once. It allocates only when it is made.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// (time in ns, operator): a heap, earliest at the front; ties go by operator.

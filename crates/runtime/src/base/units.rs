@@ -96,7 +96,8 @@ quantity!(
     [("dB", 1.0)]
 );
 
-/// The period of something that repeats, in seconds. In text: a time such as `"20 ms"`, or a rate such as `"50 Hz"`.
+/// The period of something that repeats, in seconds. In text: a time such as `"20 ms"`, or a rate such as
+/// `"50 Hz"`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
 pub struct Period(pub Seconds);
 

@@ -1,4 +1,4 @@
-//! One-liners: operators made of closures.
+//! Operators made of closures.
 
 use crate::graph::{Graph, Handle};
 use crate::operator::message::Message;
@@ -6,9 +6,10 @@ use crate::operator::ports::{Merge, Ports};
 use crate::operator::{Operator, Step};
 use crate::{Context, Error, Input, Output};
 
-/// A source made of a closure: each call gives the next message, `None` ends it. See [`Graph::source`].
+/// A source made of a closure: each call returns the next message, and `None` ends the source. See
+/// [`Graph::source`].
 pub struct FnSource<M: Message, F> {
-    /// What it makes.
+    /// Output port of the closure's messages.
     pub out: Output<M>,
     next: F,
 }
@@ -32,9 +33,9 @@ impl<M: Message, F: FnMut() -> Option<M> + Send + 'static> Operator for FnSource
 
 /// A map made of a closure: one message in, one out. See [`Graph::map`].
 pub struct FnMap<A: Message, B: Message, F> {
-    /// What it takes; several edges come in by source time.
+    /// Input port. Messages of several edges are taken in the order of their source times.
     pub input: Input<A>,
-    /// What it makes.
+    /// Output port of the closure's messages.
     pub out: Output<B>,
     map: F,
 }
@@ -57,7 +58,7 @@ impl<A: Message, B: Message, F: FnMut(A) -> B + Send + 'static> Operator for FnM
 
 /// A sink made of a closure. See [`Graph::sink`].
 pub struct FnSink<M: Message, F> {
-    /// What it takes; several edges come in by source time.
+    /// Input port. Messages of several edges are taken in the order of their source times.
     pub input: Input<M>,
     take: F,
 }
@@ -77,7 +78,7 @@ impl<M: Message, F: FnMut(M) + Send + 'static> Operator for FnSink<M, F> {
 }
 
 impl Graph {
-    /// A source whose messages a closure makes, until it returns `None`. Its output is called `out`.
+    /// Adds a source whose messages a closure makes, until it returns `None`. Its output is called `out`.
     pub fn source<M: Message, F: FnMut() -> Option<M> + Send + 'static>(
         &mut self,
         name: impl Into<String>,
@@ -86,7 +87,7 @@ impl Graph {
         self.add(name, FnSource { out: Output::default(), next })
     }
 
-    /// An operator that turns each message into another by a closure. Its ports are called `in` and `out`.
+    /// Adds an operator that converts each message with a closure. Its ports are called `in` and `out`.
     pub fn map<A: Message, B: Message, F: FnMut(A) -> B + Send + 'static>(
         &mut self,
         name: impl Into<String>,
@@ -95,7 +96,7 @@ impl Graph {
         self.add(name, FnMap { input: Input::default(), out: Output::default(), map })
     }
 
-    /// A sink that gives each message to a closure. Its input is called `in`.
+    /// Adds a sink that passes each message to a closure. Its input is called `in`.
     pub fn sink<M: Message, F: FnMut(M) + Send + 'static>(
         &mut self,
         name: impl Into<String>,

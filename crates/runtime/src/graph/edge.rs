@@ -1,17 +1,17 @@
-//! Edges as they are asked for.
+//! Edges as the user states them, before the plan.
 
 use crate::operator::link::Initial;
 use crate::operator::message::{Message, Value};
 use onbeat_trace::record::WhenFull;
 
-/// An edge as it was asked for.
+/// An edge as the user states it.
 pub(crate) struct EdgeDef {
     pub from: PortRef,
     pub to: PortRef,
     pub capacity: Option<usize>,
     pub quantum: Option<usize>,
     pub when_full: WhenFull,
-    /// Messages that it has from the start.
+    /// Messages in the edge before the first step.
     pub initial: Vec<Initial>,
 }
 
@@ -24,11 +24,11 @@ pub(crate) enum PortRef {
     Name(String),
 }
 
-/// What else there is to say of an edge.
+/// Options of an edge. The options that are not set have the defaults of the run.
 pub struct EdgeOptions<'g>(pub(super) Option<&'g mut EdgeDef>);
 
 impl EdgeOptions<'_> {
-    /// How many messages it holds.
+    /// Sets the capacity in messages. Default: [`Options::capacity`](crate::Options::capacity).
     pub fn capacity(mut self, messages: usize) -> Self {
         if let Some(edge) = &mut self.0 {
             edge.capacity = Some(messages);
@@ -36,7 +36,8 @@ impl EdgeOptions<'_> {
         self
     }
 
-    /// Most bytes of samples that a chunk on it has.
+    /// Sets the quantum: the largest size of a chunk's samples, in bytes. Default:
+    /// [`Options::quantum`](crate::Options::quantum).
     pub fn quantum(mut self, bytes: usize) -> Self {
         if let Some(edge) = &mut self.0 {
             edge.quantum = Some(bytes);
@@ -44,14 +45,14 @@ impl EdgeOptions<'_> {
         self
     }
 
-    /// Puts a message in before the first step. An edge that closes a cycle needs one: without it, every operator of the cycle
-    /// would wait for the one before. What comes along such an edge has its own stamp only until it is joined with
-    /// something that does not.
+    /// Adds a message before the first step. An edge that closes a cycle needs one; otherwise every operator
+    /// of the cycle would wait for the one before. The stamp of a message from such an edge yields to the
+    /// stamps of messages that it is joined with.
     ///
     /// ```
     /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Ports, Step};
     ///
-    /// /// Adds what comes to the sum that comes back.
+    /// /// Adds each number to the sum so far.
     /// #[derive(Default)]
     /// struct Sum { input: Input<u64>, before: Input<u64>, out: Output<u64> }
     /// impl Operator for Sum {
@@ -83,8 +84,8 @@ impl EdgeOptions<'_> {
         self.begin_with(Initial::Typed(Box::new(message)))
     }
 
-    /// As [`initial`](EdgeOptions::initial), for an edge whose type is not known here: a number or truth value, or, for
-    /// chunks, how many samples of 0.
+    /// Adds a message like [`initial`](EdgeOptions::initial), for an edge of a type that is not known at
+    /// compile time. The value is a number or boolean; for chunks, a number of samples of 0.
     pub fn initial_value(self, value: Value) -> Self {
         self.begin_with(Initial::Value(value))
     }
@@ -96,7 +97,7 @@ impl EdgeOptions<'_> {
         self
     }
 
-    /// What it does with a message for which it has no room.
+    /// Sets the rule for a message that finds the edge full. Default: the producer waits.
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         if let Some(edge) = &mut self.0 {
             edge.when_full = when_full;

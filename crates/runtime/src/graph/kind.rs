@@ -1,4 +1,4 @@
-//! Kinds of operators by name, so that a file can ask for them.
+//! Kinds of operators by name, for pipeline files.
 
 use crate::Error;
 use crate::operator::Operator;
@@ -12,36 +12,37 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeTable;
 
-/// Where a pipeline's files are.
+/// Folders of the files that a pipeline reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// Relative names of files that are read begin here: the folder of the pipeline file. What is not there is looked for in the
-    /// current folder, where a name that was typed with `--set` begins.
+    /// Folder of input files with relative names: the one of the pipeline file. A file that is not there is
+    /// searched in the current folder, where names typed with `--set` begin.
     pub input: PathBuf,
-    /// Relative names of files that are written begin here.
+    /// Folder of output files with relative names.
     pub output: PathBuf,
 }
 
 impl Folders {
-    /// A file to read: beside the pipeline, or else, if it is there, in the current folder.
+    /// Returns the path of an input file: next to the pipeline, or in the current folder if it exists only
+    /// there.
     pub fn input(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         let beside = self.input.join(path);
-        // Links that lead nowhere are there too.
+        // A dangling link counts as existing.
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
         if !is_there(&beside) && is_there(path) { path.to_path_buf() } else { beside }
     }
 
-    /// A file to write.
+    /// Returns the path of an output file.
     pub fn output(&self, path: impl AsRef<Path>) -> PathBuf {
         self.output.join(path)
     }
 }
 
-/// A kind of operator: its name, its parameters, and how to make one.
+/// A kind of operator: its name, its parameters, and a function that makes one.
 ///
-/// The parameters are a struct: serde reads it, its doc comments and defaults are what `onbeat operators NAME` shows,
-/// and what was read is written into the record with the defaults filled in.
+/// The parameters are a struct that serde reads. `onbeat operators NAME` shows its doc comments and defaults.
+/// The record contains the parameters with the defaults filled in.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Folders, Input, Kind, Operator, Output, Ports, Registry, Step};
@@ -88,11 +89,11 @@ pub struct Kind {
     make: Box<MakeFn>,
 }
 
-/// An operator and its parameters with the defaults filled in.
+/// An operator, and its parameters with the defaults filled in.
 type Made = (Box<dyn Operator>, serde_json::Value);
 type MakeFn = dyn Fn(Spanned<DeTable<'_>>, &Folders) -> Result<Made, MakeError> + Send + Sync;
 
-/// Why an operator could not be made.
+/// Reason why an operator could not be made.
 #[derive(Debug)]
 pub enum MakeError {
     /// A parameter has the wrong type, is missing, or is not one of the known words.
@@ -101,22 +102,22 @@ pub enum MakeError {
     Operator(Error),
 }
 
-/// A port of a kind, for tables and documentation.
+/// Description of a port of a kind, for tables and documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortInfo {
-    /// Its name.
+    /// Name of the port.
     pub name: String,
-    /// Its message type.
+    /// Name of the message type.
     pub message: String,
     /// Whether it must be connected.
     pub required: bool,
-    /// Whether more than one edge may lead there. (An output always takes any number.)
+    /// Whether an input takes more than one edge. An output always takes any number.
     pub many: bool,
 }
 
 impl Kind {
-    /// A kind called `name`. `summary` is one line; `example` is TOML of parameters that make one; `make` must not
-    /// open files or sockets: that is for [`Operator::start`].
+    /// Makes a kind called `name`. `summary` is one line. `example` is TOML of valid parameters. `make` must
+    /// not open files or sockets: that is done in [`Operator::start`].
     pub fn new<P, O>(
         name: &'static str,
         summary: &'static str,
@@ -142,31 +143,31 @@ impl Kind {
         }
     }
 
-    /// Its name, as files write it.
+    /// Returns the name of the kind in files.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What it does, in a line.
+    /// Returns a summary of one line.
     pub fn summary(&self) -> &'static str {
         self.summary
     }
 
-    /// Parameters that make one, in TOML.
+    /// Returns valid parameters, in TOML.
     pub fn example(&self) -> &'static str {
         self.example
     }
 
-    /// JSON Schema of its parameters: names, types, defaults and what they mean.
+    /// Returns the JSON Schema of its parameters: names, types, defaults and descriptions.
     pub fn schema(&self) -> Schema {
         (self.schema)(&mut SchemaGenerator::default())
     }
 
-    /// Makes one of parameters that remember where they were written. Gives the operator and its parameters with the
-    /// defaults filled in.
+    /// Makes an operator from parameters with their positions in the file. Returns it with its parameters,
+    /// the defaults filled in.
     ///
     /// # Errors
-    /// When a parameter is wrong or the operator refuses it.
+    /// If a parameter is wrong, or the operator refuses its value.
     pub fn make(
         &self,
         parameters: Spanned<DeTable<'_>>,
@@ -175,7 +176,7 @@ impl Kind {
         (self.make)(parameters, folders)
     }
 
-    /// The one that the example makes.
+    /// Makes an operator from the example.
     fn sample(&self) -> Box<dyn Operator> {
         let table = DeTable::parse(self.example).expect("the example of a kind is TOML");
         let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
@@ -183,18 +184,18 @@ impl Kind {
         made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name)).0
     }
 
-    /// Parameters that can be changed while the one runs that the example makes.
+    /// Returns the names of the parameters that can be changed during a run, for the operator of the example.
     ///
     /// # Panics
-    /// As [`ports`](Kind::ports).
+    /// Like [`ports`](Kind::ports).
     pub fn settable(&self) -> &'static [&'static str] {
         self.sample().settable()
     }
 
-    /// Inputs and outputs of the one that the example makes.
+    /// Returns the inputs and outputs of the operator of the example.
     ///
     /// # Panics
-    /// When the example makes none: a test of every kind.
+    /// If the example is not valid. A test checks this for every kind.
     pub fn ports(&self) -> (Vec<PortInfo>, Vec<PortInfo>) {
         let mut operator = self.sample();
         let mut ports = Described::default();
@@ -215,30 +216,30 @@ impl Kind {
     }
 }
 
-/// All kinds that a file may ask for.
+/// The kinds of operators and conditions that a file can name.
 #[derive(Default)]
 pub struct Registry {
     kinds: BTreeMap<&'static str, Kind>,
     conditions: BTreeMap<&'static str, MakeCondition>,
 }
 
-/// Makes a condition of what a file says beside its name.
+/// Function that makes a condition from its table in a file.
 type MakeCondition = fn(&serde_json::Value) -> Result<Box<dyn Condition>, Error>;
 
 impl Registry {
     /// Adds a kind.
     ///
     /// # Panics
-    /// When there is one of this name: that is a mistake in the program.
+    /// If the name is taken: that is a mistake in the program.
     pub fn add(&mut self, kind: Kind) {
         let name = kind.name;
         assert!(self.kinds.insert(name, kind).is_none(), "two operator kinds are called `{name}`");
     }
 
-    /// Adds a condition of one's own, for files that say `when = { own = "name", … }`. `make` gets the whole table.
+    /// Adds a user-defined condition, for `when = { own = "name", … }` in files. `make` gets the whole table.
     ///
     /// # Panics
-    /// When there is one of this name: that is a mistake in the program.
+    /// If the name is taken: that is a mistake in the program.
     pub fn add_condition(
         &mut self,
         name: &'static str,
@@ -260,10 +261,10 @@ impl Registry {
     }
 
     /// Makes an operator of a kind, with parameters in TOML, for a graph that is built in Rust
-    /// ([`Graph::add_boxed`](crate::Graph::add_boxed)). Files begin at the current directory.
+    /// ([`Graph::add_boxed`](crate::Graph::add_boxed)). Relative file names begin at the current folder.
     ///
     /// # Errors
-    /// When there is no such kind, a parameter is wrong, or the operator refuses it.
+    /// If there is no such kind, a parameter is wrong, or the operator refuses its value.
     pub fn operator(&self, kind: &str, parameters: &str) -> Result<Box<dyn Operator>, Error> {
         let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
         let found = self
@@ -279,22 +280,22 @@ impl Registry {
         }
     }
 
-    /// The kind of this name.
+    /// Returns the kind of this name.
     pub fn get(&self, name: &str) -> Option<&Kind> {
         self.kinds.get(name)
     }
 
-    /// All kinds, by name.
+    /// Returns all kinds, sorted by name.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.values()
     }
 
-    /// Their names.
+    /// Returns the names of all kinds, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.kinds.keys().copied()
     }
 
-    /// ": did you mean …?" for a name that is not there, or nothing.
+    /// Returns ": did you mean …?" for an unknown name, or an empty string if no name is similar.
     pub fn nearest(&self, name: &str) -> String {
         crate::base::wording::nearest(name, self.kinds.keys().copied())
     }

@@ -1,9 +1,9 @@
-//! Limits that are the user's: what becomes of a message that is too late, and how many may be in flight on a path.
+//! Limits that the user states: reactions to late messages, and the number of messages in flight on a path.
 
 use onbeat_trace::record::InFlightLimit;
 use serde::{Deserialize, Serialize};
 
-/// What happens when a deadline or the limit of a path was missed. It is noted in any case.
+/// Reaction to a missed deadline or path limit. Each miss is recorded in any case.
 ///
 /// ```
 /// use onbeat_runtime::{Graph, OnMiss, Options};
@@ -21,25 +21,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnMiss {
-    /// Nothing more.
+    /// None.
     #[default]
     Record,
-    /// The source of the message leaves out its next tick, so that what follows catches up. A source without a period is not
-    /// slowed down.
+    /// The source of the message skips its next tick, so that the messages after it catch up. A source
+    /// without a period is not slowed down.
     Skip,
-    /// The operator is told ([`Operator::degrade`](crate::Operator::degrade)) and does less, if it can.
+    /// The engine calls [`Operator::degrade`](crate::Operator::degrade), so that the operator does less work
+    /// if it can.
     Degrade,
-    /// The run ends: what is under way is worked off, and the exit status is 2.
+    /// The run ends with exit status 2. Messages in flight are still processed.
     Stop,
 }
 
-/// Limits of a path.
+/// Limits of a path. The default has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathLimits {
-    /// From the source's due time to the end of the step at its end, in nanoseconds.
+    /// Longest time from the source's due time to the end of the sink's step, in nanoseconds.
     pub max_latency_ns: Option<u64>,
-    /// What may be under way at once.
+    /// Most messages or bytes that may be in flight at once.
     pub max_in_flight: Option<InFlightLimit>,
-    /// What happens when `max_latency_ns` was missed; anything but [`OnMiss::Degrade`], which is an operator's.
+    /// Reaction to a missed `max_latency_ns`. [`OnMiss::Degrade`] is not allowed: it belongs to an operator.
     pub on_miss: OnMiss,
 }

@@ -1,12 +1,14 @@
-//! What connects: operators, edges and paths, before anything is decided.
+//! Graphs: operators, edges and paths as the user states them, before the plan.
 
 pub(crate) mod closure;
 mod edge;
 pub(crate) mod kind;
 pub(crate) mod limits;
+mod subgraph;
 
 pub use edge::EdgeOptions;
 pub(crate) use edge::{EdgeDef, PortRef};
+pub use subgraph::Subgraph;
 
 use crate::base::on_error::OnError;
 use crate::graph::limits::{OnMiss, PathLimits};
@@ -22,7 +24,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Operators and what connects them.
+/// A dataflow graph: operators, and the edges that connect them.
 ///
 /// ```
 /// use onbeat_runtime::{Graph, Options};
@@ -52,14 +54,14 @@ pub struct Graph {
     pub(crate) operators: Vec<Node>,
     pub(crate) edges: Vec<EdgeDef>,
     pub(crate) paths: Vec<PathDef>,
-    /// Names under which a subgraph shows inner ports: "radio.in" → "radio/demod.in".
+    /// Names under which a subgraph exposes inner ports: "radio.in" → "radio/demod.in".
     pub(crate) exposed: BTreeMap<String, String>,
-    /// By name: what others let operators go on by.
+    /// Gates by name.
     pub(crate) gates: BTreeMap<String, Gate>,
     pub(crate) events: BTreeMap<String, Event>,
-    /// Mistakes made while building, reported by the plan.
+    /// Mistakes made while building. The plan reports them.
     pub(crate) mistakes: Vec<String>,
-    /// What the record shows as the resolved configuration.
+    /// Resolved configuration, for the record.
     pub(crate) config: serde_json::Value,
 }
 
@@ -68,21 +70,21 @@ pub(crate) struct Node {
     pub name: String,
     pub kind: String,
     pub operator: Box<dyn Operator>,
-    /// What it can do in a chain of neighbours.
+    /// Shortcut of the operator in a chain, if it has one.
     pub role: Option<Role>,
     pub ports: Described,
     pub deadline_ns: Option<u64>,
     pub budget_ns: Option<u64>,
-    /// What happens when the deadline was missed.
+    /// Reaction to a missed deadline.
     pub on_miss: OnMiss,
-    /// In nanoseconds per message of its source, as the user states it.
+    /// Cost in nanoseconds per message of its source, if the user states one.
     pub cost_ns: Option<u64>,
-    /// Its conditions beside the usual ones.
+    /// Conditions besides the usual ones.
     pub when: Vec<When>,
     pub on_error: OnError,
 }
 
-/// A path as it was asked for.
+/// A path from a source to a sink, and its limits.
 #[derive(Debug, Clone)]
 pub(crate) struct PathDef {
     pub from: String,
@@ -90,7 +92,7 @@ pub(crate) struct PathDef {
     pub limits: PathLimits,
 }
 
-/// Names an operator in its graph, and knows its type.
+/// Reference to an operator of a graph, with the operator's type.
 pub struct Handle<O> {
     pub(crate) number: usize,
     operator: PhantomData<fn() -> O>,
@@ -104,7 +106,7 @@ impl<O> Clone for Handle<O> {
 impl<O> Copy for Handle<O> {}
 
 impl Graph {
-    /// A graph without operators.
+    /// Makes a graph without operators.
     pub fn new(name: impl Into<String>) -> Self {
         Graph {
             name: name.into(),
@@ -119,12 +121,12 @@ impl Graph {
         }
     }
 
-    /// Its name.
+    /// Returns the graph's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Puts an operator in, under a name of its own.
+    /// Adds an operator under a name that no other operator of the graph has.
     pub fn add<O: Operator>(&mut self, name: impl Into<String>, operator: O) -> Handle<O> {
         let kind = crate::operator::message::type_label::<O>();
         let number =
@@ -132,7 +134,8 @@ impl Graph {
         Handle { number, operator: PhantomData }
     }
 
-    /// Puts an operator in whose type is not known here; `kind` is shown in tables. Its ports are connected by name.
+    /// Adds an operator of a type that is not known at compile time. Tables show `kind`. Its ports are
+    /// connected by name.
     pub fn add_boxed(
         &mut self,
         name: impl Into<String>,
@@ -185,7 +188,7 @@ impl Graph {
         self.push_edge(PortRef::Number(from.number, from_port), PortRef::Number(to.number, to_port))
     }
 
-    /// Connects "operator.port" to "operator.port". The port may be left out where there is only one.
+    /// Connects "operator.port" to "operator.port". If there is only one port, it can be left out.
     pub fn connect_names(&mut self, from: impl Into<String>, to: impl Into<String>) -> EdgeOptions<'_> {
         self.push_edge(PortRef::Name(from.into()), PortRef::Name(to.into()))
     }
@@ -207,18 +210,19 @@ impl Graph {
         operator.downcast_ref()
     }
 
-    /// States how late an operator may be: from the source's due time to the end of its step, in nanoseconds.
+    /// Sets the deadline of an operator: nanoseconds from the source's due time to the end of the operator's
+    /// step.
     pub fn deadline<O>(&mut self, handle: Handle<O>, deadline_ns: u64) {
         self.deadline_of(handle.number, deadline_ns);
     }
 
-    /// States how long a step of an operator may compute, in nanoseconds: what is beyond it makes a late message its fault. Where
-    /// none is stated, what its steps usually take counts.
+    /// Sets the budget of an operator: nanoseconds that one step may compute. A longer step counts as the
+    /// cause of a late message. Default: the usual time of its steps.
     pub fn budget<O>(&mut self, handle: Handle<O>, budget_ns: u64) {
         self.budget_of(handle.number, budget_ns);
     }
 
-    /// States what happens when an operator missed its deadline. It is noted in any case.
+    /// Sets the reaction to a missed deadline of an operator. Each miss is recorded in any case.
     pub fn on_miss<O>(&mut self, handle: Handle<O>, on_miss: OnMiss) {
         self.on_miss_of(handle.number, on_miss);
     }
@@ -241,8 +245,8 @@ impl Graph {
         }
     }
 
-    /// States what an operator costs for each message of its source, in nanoseconds: `pinned` cuts the graph into parts of
-    /// about the same cost. Operators that state none count as 1 µs; sources and sinks as nothing.
+    /// Sets the cost of an operator in nanoseconds per message of its source. `pinned` cuts the graph into
+    /// parts of about equal cost. Default: 1 µs; 0 for sources and sinks.
     pub fn cost<O>(&mut self, handle: Handle<O>, cost_ns: u64) {
         self.cost_of(handle.number, cost_ns);
     }
@@ -253,7 +257,7 @@ impl Graph {
         }
     }
 
-    /// Has an operator wait for more than messages and room; see [`When`]. Called several times, all conditions must hold.
+    /// Adds a condition to an operator; see [`When`]. If it has several, all of them must hold.
     pub fn when<O>(&mut self, handle: Handle<O>, condition: When) {
         self.when_of(handle.number, condition);
     }
@@ -264,7 +268,7 @@ impl Graph {
         }
     }
 
-    /// States what becomes of the run when an operator fails or panics in a step; see [`OnError`].
+    /// Sets how the run continues after a step of an operator fails or panics; see [`OnError`].
     pub fn on_error<O>(&mut self, handle: Handle<O>, on_error: OnError) {
         self.on_error_of(handle.number, on_error);
     }
@@ -275,25 +279,26 @@ impl Graph {
         }
     }
 
-    /// The gate of this name, which is open at first; made when it is asked for. The run shows it to those who control it
-    /// ([`RunHandle::gate`](crate::RunHandle::gate)).
+    /// Returns the gate of this name, and makes an open gate if there is none. Other threads control it
+    /// during the run with [`RunHandle::gate`](crate::RunHandle::gate).
     pub fn gate(&mut self, name: &str) -> Gate {
         self.gates.entry(name.to_string()).or_insert_with(|| Gate::named(true, name.to_string())).clone()
     }
 
-    /// The event of this name; made when it is asked for. The run shows it to those who control it
-    /// ([`RunHandle::event`](crate::RunHandle::event)), so there is always somebody who can ring it.
+    /// Returns the event of this name, and makes it if there is none. Other threads can ring it at any time
+    /// during the run with [`RunHandle::event`](crate::RunHandle::event).
     pub fn event(&mut self, name: &str) -> Event {
         self.events.entry(name.to_string()).or_insert_with(|| Event::named(name.to_string())).clone()
     }
 
-    /// Watches the way from a source to a sink, both by name; a message that takes longer than `max_latency_ns` from
-    /// its due time to the end of the sink's step is a miss. Paths that nobody names are watched without a limit.
+    /// Adds a path from a source to a sink, both by name. A message is a miss if it takes longer than
+    /// `max_latency_ns` from its due time to the end of the sink's step. All other paths are measured without
+    /// a limit.
     pub fn path(&mut self, from: impl Into<String>, to: impl Into<String>, max_latency_ns: Option<u64>) {
         self.limit(from, to, PathLimits { max_latency_ns, ..PathLimits::default() });
     }
 
-    /// As [`path`](Graph::path), with all limits that a path may have.
+    /// Adds a path like [`path`](Graph::path), with all limits that a path can have.
     ///
     /// ```
     /// use onbeat_runtime::{Graph, Options, PathLimits};
@@ -315,72 +320,12 @@ impl Graph {
         self.paths.push(PathDef { from: from.into(), to: to.into(), limits });
     }
 
-    /// What the record shows as the resolved configuration.
+    /// Sets the resolved configuration that the record contains.
     pub fn set_config(&mut self, config: serde_json::Value) {
         self.config = config;
     }
 
-    /// Puts a whole graph in: its operators are then called "name/operator".
-    ///
-    /// ```
-    /// # use onbeat_runtime::{Graph, Options};
-    /// let mut inner = Graph::new("inner");
-    /// inner.map("half", |n: u64| n / 2);
-    /// inner.expose("in", "half.in");
-    /// inner.expose("out", "half.out");
-    ///
-    /// let mut graph = Graph::new("outer");
-    /// let mut n = 0u64;
-    /// graph.source("numbers", move || { n += 1; (n < 9).then_some(n) });
-    /// graph.add_graph("one", inner);
-    /// graph.sink("end", |n: u64| assert!(n < 5));
-    /// graph.connect_names("numbers.out", "one.in");
-    /// graph.connect_names("one.out", "end.in");
-    /// graph.run(&Options::default())?;
-    /// # Ok::<(), onbeat_runtime::RunError>(())
-    /// ```
-    pub fn add_graph(&mut self, name: &str, inner: Graph) -> Subgraph {
-        let offset = self.operators.len();
-        let outer = |inner: &str| format!("{name}/{inner}");
-        self.operators
-            .extend(inner.operators.into_iter().map(|node| Node { name: outer(&node.name), ..node }));
-        let moved = |port| match port {
-            PortRef::Number(operator, port) => PortRef::Number(operator + offset, port),
-            PortRef::Name(port) => PortRef::Name(outer(&port)),
-        };
-        self.edges.extend(inner.edges.into_iter().map(|edge| EdgeDef {
-            from: moved(edge.from),
-            to: moved(edge.to),
-            ..edge
-        }));
-        self.paths.extend(inner.paths.into_iter().map(|path| PathDef {
-            from: outer(&path.from),
-            to: outer(&path.to),
-            ..path
-        }));
-        for (port, target) in inner.exposed {
-            // An inner subgraph's own exposed ports keep their longer name; this graph's become "name.port".
-            let port = if port.contains('.') { outer(&port) } else { format!("{name}.{port}") };
-            self.exposed.insert(port, outer(&target));
-        }
-        self.gates.extend(inner.gates.into_iter().map(|(name, gate)| (outer(&name), gate)));
-        self.events.extend(inner.events.into_iter().map(|(name, event)| (outer(&name), event)));
-        self.mistakes.extend(inner.mistakes);
-        Subgraph { offset }
-    }
-
-    /// Shows an inner port as a port of this graph, for when it is put into another.
-    pub fn expose(&mut self, port: &str, inner: &str) {
-        if port.contains(['.', '/']) {
-            self.mistakes
-                .push(format!("`{port}` cannot be the name of an exposed port: it has a `.` or `/` in it"));
-        }
-        if self.exposed.insert(port.to_string(), inner.to_string()).is_some() {
-            self.mistakes.push(format!("the port `{port}` is exposed twice"));
-        }
-    }
-
-    /// Names of the operators, in the order in which they were added.
+    /// Returns the names of the operators, in the order in which they were added.
     pub fn operators(&self) -> impl Iterator<Item = &str> {
         self.operators.iter().map(|node| node.name.as_str())
     }
@@ -389,18 +334,5 @@ impl Graph {
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Graph({}: {} operators, {} edges)", self.name, self.operators.len(), self.edges.len())
-    }
-}
-
-/// A graph that was put into another.
-#[derive(Debug, Clone, Copy)]
-pub struct Subgraph {
-    offset: usize,
-}
-
-impl Subgraph {
-    /// A handle of the inner graph, made valid for the outer one.
-    pub fn handle<O>(&self, inner: Handle<O>) -> Handle<O> {
-        Handle { number: inner.number + self.offset, operator: PhantomData }
     }
 }

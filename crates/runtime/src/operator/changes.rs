@@ -17,7 +17,8 @@ impl<K> Default for Changes<K> {
 }
 
 impl<K> Changes<K> {
-    /// Keeps a change for sample number `sample` of a stream of which `position` samples have been worked off.
+    /// Keeps a change for sample number `sample` of a stream of which `position` samples have been worked
+    /// off.
     pub fn add(&mut self, sample: u64, position: u64, change: Change<K>) -> Result<(), Error> {
         if sample < position {
             return Err(Error::new(format!("sample {sample} has gone by: sample {position} comes next")));

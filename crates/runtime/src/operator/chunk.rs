@@ -10,15 +10,16 @@ use std::sync::Arc;
 
 /// A plain sample: any bytes are a value of it, and it has no padding.
 pub trait Sample: Pod + Send + Sync {
-    /// The samples that these bytes are: what [`Operator::drain`](crate::Operator::drain) is given.
+    /// Converts the bytes that [`Inline::drain`](crate::Inline::drain) gets to samples.
     ///
     /// # Panics
-    /// When the bytes are not those of whole samples, or not aligned as they are. Those of a chunk of this type always are.
+    /// If the bytes are not whole samples, or not aligned like them. The bytes of a chunk of this type always
+    /// are both.
     fn samples(bytes: &[u8]) -> &[Self] {
         bytemuck::cast_slice(bytes)
     }
 
-    /// The same, to change: what [`Operator::fill`](crate::Operator::fill) is given.
+    /// Converts the bytes that [`Inline::fill`](crate::Inline::fill) gets to mutable samples.
     ///
     /// ```
     /// use onbeat_runtime::Sample;
@@ -28,7 +29,7 @@ pub trait Sample: Pod + Send + Sync {
     /// ```
     ///
     /// # Panics
-    /// As [`samples`](Sample::samples).
+    /// Like [`samples`](Sample::samples).
     fn samples_mut(bytes: &mut [u8]) -> &mut [Self] {
         bytemuck::cast_slice_mut(bytes)
     }
@@ -38,22 +39,22 @@ impl<T: Pod + Send + Sync> Sample for T {}
 /// A mark on one sample of a stream: it stays on that sample through rate changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tag {
-    /// Which sample of the chunk, from 0.
+    /// Index of the sample in the chunk, from 0.
     pub offset: usize,
-    /// What the mark is about.
+    /// Name of the mark.
     pub key: Arc<str>,
-    /// What it says.
+    /// Value of the mark.
     pub value: Value,
 }
 
-/// What travels in the head of a chunk.
+/// Head of a chunk: position, sample rate, shape and tags of its samples.
 // In this order start and rate, which every source sets, share a cache line with the rest of the head.
 #[derive(Debug, Clone, Default)]
 #[repr(C)]
 pub struct Info {
-    /// Index in its stream of the first sample.
+    /// Index of the first sample in its stream.
     pub start: u64,
-    /// Samples per second; 0 where the stream has no rate.
+    /// Samples per second; 0 if the stream has no rate.
     pub rate_hz: f64,
     /// Rows, columns and planes of a shaped chunk; `[0, 0, 0]` for a plain run of samples.
     pub shape: [u32; 3],
@@ -66,7 +67,8 @@ impl Meta for Info {
     fn reset(&mut self) {
         self.start = 0;
         self.rate_hz = 0.0;
-        // Shapes and tags are rare: a look costs less than a store, and letting go of no tags is a call all the same.
+        // Shapes and tags are rare. A check costs less than a store, and freeing an empty list of tags is
+        // still a call.
         if self.shape != [0; 3] {
             self.shape = [0; 3];
         }
@@ -78,8 +80,9 @@ impl Meta for Info {
 
 /// A run of samples from a chunk store: 64-byte aligned, one word to move, a slice to read.
 ///
-/// It goes back to its store when the last handle is dropped, on whatever thread. A clone shares the samples;
-/// [`edit`](Chunk::edit) of a shared chunk works on a copy, which is counted in the record.
+/// The chunk goes back to its store when the last handle is dropped, on any thread. A clone shares the
+/// samples. [`edit`](Chunk::edit) of a shared chunk works on a copy, and the record contains the number of
+/// copies.
 ///
 /// ```
 /// use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
@@ -108,10 +111,11 @@ impl<T: Sample> Chunk<T> {
         Chunk(block)
     }
 
-    /// The samples, to change: in place when no other operator has this chunk, else in a copy that takes its place.
+    /// Returns the samples for changes: in place if no other operator has this chunk, otherwise in a copy
+    /// that replaces it.
     ///
     /// # Errors
-    /// When a copy is needed and the chunk store has none left (an operator holds more chunks than it declared).
+    /// If a copy is needed and the chunk store is empty (an operator holds more chunks than it declared).
     #[inline]
     pub fn edit(&mut self, cx: &Context) -> Result<&mut [T], Error> {
         if !self.0.is_unique() {
@@ -120,14 +124,14 @@ impl<T: Sample> Chunk<T> {
         Ok(self.0.edit().expect("unique by now"))
     }
 
-    /// The samples, to change, if no other operator has this chunk. A chunk fresh from
-    /// [`Output::chunk`](crate::Output::chunk) is such a one.
+    /// Returns the samples for changes if no other operator has this chunk. That is always so for a chunk
+    /// just taken from [`Output::chunk`](crate::Output::chunk).
     #[inline]
     pub fn edit_unique(&mut self) -> Option<&mut [T]> {
         self.0.edit()
     }
 
-    /// Samples that fit: the quantum of its store.
+    /// Returns the number of samples that fit: the block size of its store.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.0.capacity()
@@ -136,7 +140,7 @@ impl<T: Sample> Chunk<T> {
     /// Keeps the first `len` samples and the tags on them.
     ///
     /// # Panics
-    /// When the chunk is shared.
+    /// If the chunk is shared.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.0.truncate(len);
@@ -145,13 +149,14 @@ impl<T: Sample> Chunk<T> {
         }
     }
 
-    /// The same chunk, seen as samples of another type.
+    /// Converts the handle to one with another sample type.
     #[inline(always)]
     pub(crate) fn cast<U: Sample>(self) -> Chunk<U> {
         Chunk(self.0.cast())
     }
 
-    /// As one that is fresh from its store, with room for all samples that fit. False while it is shared.
+    /// Resets the chunk to the state of one just taken from its store, with room for all samples that fit.
+    /// Returns `false` if it is shared.
     pub(crate) fn renew(&mut self) -> bool {
         self.0.renew()
     }
@@ -160,34 +165,34 @@ impl<T: Sample> Chunk<T> {
         self.0.block_bytes()
     }
 
-    /// What travels with the samples.
+    /// Returns the head of the chunk.
     #[inline]
     pub fn info(&self) -> &Info {
         self.0.meta()
     }
 
-    /// What travels with the samples, to change.
+    /// Returns the head of the chunk for changes.
     ///
     /// # Panics
-    /// When the chunk is shared: [`edit`](Chunk::edit) makes it unique.
+    /// If the chunk is shared. [`edit`](Chunk::edit) makes it unique.
     #[inline]
     pub fn info_mut(&mut self) -> &mut Info {
         self.0.meta_mut().expect("a shared chunk cannot be marked: edit it first")
     }
 
-    /// Samples and what travels with them, both to change; `None` while the chunk is shared.
+    /// Returns the samples and the head for changes; `None` if the chunk is shared.
     #[inline]
     pub fn parts(&mut self) -> Option<(&mut [T], &mut Info)> {
         self.0.parts()
     }
 
-    /// Samples per second; 0 where the stream has no rate.
+    /// Returns the samples per second; 0 if the stream has no rate.
     #[inline]
     pub fn rate_hz(&self) -> f64 {
         self.0.meta().rate_hz
     }
 
-    /// Marks on samples.
+    /// Returns the marks on samples.
     #[inline]
     pub fn tags(&self) -> &[Tag] {
         &self.0.meta().tags

@@ -28,8 +28,8 @@ pub struct InPlace<F: Map> {
     /// The same samples, changed.
     pub out: Output<Chunk<F::Sample>>,
     map: F,
-    /// The rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the first one, and while parameters
-    /// are to change.
+    /// The rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the
+    /// first one, and while parameters are to change.
     usual_hz: f64,
     rate_hz: Option<f64>,
     changes: Changes<F>,
@@ -38,8 +38,8 @@ pub struct InPlace<F: Map> {
     is_replica: bool,
 }
 
-/// Samples that came, on a cache line of its own: where threads carry chunks in waves it is all that goes from core to core of an operator
-/// whose map keeps nothing.
+/// Samples that came, on a cache line of its own: where threads carry chunks in waves it is all that goes
+/// from core to core of an operator whose map keeps nothing.
 #[derive(Default)]
 #[repr(align(64))]
 struct Received(u64);
@@ -83,7 +83,8 @@ impl<F: Map> InPlace<F> {
         if self.usual_hz != rate_hz {
             return self.change_and_be_changed(samples, rate_hz);
         }
-        // They count as received also where the map panics. And nothing is to be done behind it, so nothing is kept for that.
+        // They count as received also where the map panics. And nothing is to be done behind it, so nothing
+        // is kept for that.
         self.received.0 += samples.len() as u64;
         if !samples.is_empty() {
             self.map.map(samples);

@@ -1,4 +1,4 @@
-//! Operators that the engine can run together with their neighbours, without the queues between them.
+//! Shortcuts of operators in a chain: chunks pass from one operator to the next without a queue.
 
 use super::Operator;
 use super::chunk::{Chunk, Info, Sample};
@@ -10,17 +10,18 @@ use std::fmt;
 
 /// Optional shortcuts of an [`Operator`] that handles chunks.
 ///
-/// The engine uses them where such operators are neighbours on one worker: a chunk then goes from one to the next without being
-/// queued. [`Operator::step`] has to do the same work, because the engine falls back to it whenever anything is out of the
-/// ordinary. [`Operator::inline`] gives access to them.
+/// If such operators are neighbours on one worker, the engine passes a chunk from one to the next without
+/// queueing it. [`Operator::step`] must do the same work: the engine falls back to it in all unusual cases.
+/// [`Operator::inline`] gives access to the shortcuts.
 ///
-/// [`InPlace`](crate::InPlace) and [`Stream`](crate::Stream) implement this trait for their kernels. A source or sink of your own
-/// implements one method of it:
+/// [`InPlace`](crate::InPlace) and [`Stream`](crate::Stream) implement this trait for their kernels. A
+/// user-defined source or sink implements one method of it:
 ///
 /// ```
-/// use onbeat_runtime::{Chunk, Context, Error, Info, Inline, Operator, Output, Ports, Sample, Shortcut, Step};
+/// use onbeat_runtime::{Chunk, Context, Error, Info, Inline, Operator, Output, Ports};
+/// use onbeat_runtime::{Sample, Shortcut, Step};
 ///
-/// /// Counts samples, without end.
+/// /// Counts samples forever.
 /// #[derive(Default)]
 /// struct Ramp { out: Output<Chunk<u64>>, next: u64 }
 ///
@@ -61,15 +62,16 @@ use std::fmt;
 /// }
 /// ```
 pub trait Inline: Operator {
-    /// Which of the methods below does the work of a step, and at which ports.
+    /// Returns the method below that does the work of a step, and its ports.
     fn shortcut(&self) -> Shortcut;
 
-    /// For [`Shortcut::Fill`]: makes the next message of a source in this chunk.
+    /// For [`Shortcut::Fill`]: writes the next message of a source into this chunk.
     ///
-    /// The chunk is as [`Output::chunk`] gives it; `samples` are its bytes (see [`Sample::samples_mut`]). The call stands for a step
-    /// that takes a chunk, fills all of it, pushes it under the stamp of this step and returns [`Step::Again`](crate::Step::Again).
-    /// Returns `false`, with nothing done, if that step would do anything else: the last message, an error, a message that is not
-    /// due yet. The engine then calls `step`. The method sends nothing and takes no chunk.
+    /// The chunk is as [`Output::chunk`] returns it; `samples` are its bytes (see [`Sample::samples_mut`]).
+    /// The call replaces a step that takes a chunk, fills all of it, pushes it under the stamp of this step
+    /// and returns [`Step::Again`](crate::Step::Again). If that step would do anything else (the last
+    /// message, an error, a message that is not due yet), the method must change nothing and return `false`.
+    /// The engine then calls `step`. The method must not push messages or take chunks.
     fn fill(&mut self, cx: &mut Context, samples: &mut [u8], info: &mut Info) -> bool {
         let _ = (cx, samples, info);
         false
@@ -84,7 +86,8 @@ pub trait Inline: Operator {
         Err(Error::new("it changes no chunks in place"))
     }
 
-    /// For [`Shortcut::Edit`]: like [`edit`](Self::edit), when another core had the operator before.
+    /// For [`Shortcut::Edit`]: does the same as [`edit`](Self::edit), if the operator ran on another core
+    /// before.
     ///
     /// # Errors
     /// As those of [`Operator::step`].
@@ -92,10 +95,10 @@ pub trait Inline: Operator {
         self.edit(samples, info)
     }
 
-    /// For [`Shortcut::Edit`]: requests the cache lines that [`edit_migrated`](Self::edit_migrated) is going to need.
+    /// For [`Shortcut::Edit`]: prefetches the cache lines that [`edit_migrated`](Self::edit_migrated) needs.
     fn prefetch(&self) {}
 
-    /// For [`Shortcut::Rewrite`]: writes as many other samples as there are in `from`, and leaves those as they are.
+    /// For [`Shortcut::Rewrite`]: reads the samples in `from` and writes the same number of samples to `to`.
     ///
     /// # Errors
     /// As those of [`Operator::step`].
@@ -104,28 +107,29 @@ pub trait Inline: Operator {
         Err(Error::new("it writes no other chunks"))
     }
 
-    /// For [`Shortcut::Drain`]: reads a chunk, while its stamp and keys are in the context.
+    /// For [`Shortcut::Drain`]: reads a chunk. Its stamp and keys are in the context.
     ///
-    /// `samples` are the bytes of the chunk (see [`Sample::samples`]). The call stands for a step that takes the chunk, drops it and
-    /// returns [`Step::Wait`](crate::Step::Wait). Returns `false`, with nothing done, if that step would do anything else (keep the
-    /// chunk, or fail). The engine then calls `step`. The chunk is not queued, so [`Input::len`] does not count it, and it is lost if
-    /// the method panics.
+    /// `samples` are the bytes of the chunk (see [`Sample::samples`]). The call replaces a step that takes
+    /// the chunk, drops it and returns [`Step::Wait`](crate::Step::Wait). If that step would do anything else
+    /// (keep the chunk, or fail), the method must change nothing and return `false`. The engine then calls
+    /// `step`. The chunk is not queued, so [`Input::len`] does not count it. If the method panics, the chunk
+    /// is lost.
     fn drain(&mut self, cx: &mut Context, samples: &[u8], info: &Info) -> bool {
         let _ = (cx, samples, info);
         false
     }
 }
 
-/// What an operator does with chunks in a chain of neighbours: see [`Inline`].
+/// Work of an operator on chunks in a chain; see [`Inline`].
 #[derive(Debug)]
 pub enum Shortcut {
-    /// A source: [`Inline::fill`].
+    /// The operator is a source: [`Inline::fill`].
     Fill(ChunkOutput),
-    /// Changes samples in place: [`Inline::edit`].
+    /// The operator changes samples in place: [`Inline::edit`].
     Edit(ChunkInput, ChunkOutput),
-    /// Has no state and writes other chunks of the same sample type: [`Inline::rewrite`].
+    /// The operator has no state and writes to other chunks with the same sample type: [`Inline::rewrite`].
     Rewrite(ChunkInput, ChunkOutput),
-    /// A sink: [`Inline::drain`].
+    /// The operator is a sink: [`Inline::drain`].
     Drain(InputEdge),
 }
 
@@ -154,16 +158,16 @@ impl Role {
     }
 }
 
-/// An edge that waits when full and leads to nobody else, with both ends on one worker.
+/// An edge that waits when full, is the only edge of its output, and has both ends on one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DirectEdge {
-    /// As the worker numbers it.
+    /// Number of the edge on its worker.
     pub number: u32,
-    /// Bytes that a chunk on it may have.
+    /// Largest size of a chunk on the edge, in bytes.
     pub quantum: u32,
 }
 
-/// The edge at an input, made by [`Input::edge`].
+/// The edge into an input, made by [`Input::edge`].
 #[derive(Debug)]
 pub struct InputEdge(pub(crate) Option<DirectEdge>);
 
@@ -173,18 +177,18 @@ pub struct ChunkInput(pub(crate) Box<dyn TakeChunk>);
 /// An [`Output`] for chunks of any sample type, made by [`Output::chunks`].
 pub struct ChunkOutput(pub(crate) Box<dyn SendChunk>);
 
-/// An input, its samples as bytes.
+/// An input whose samples are handled as bytes.
 pub(crate) trait TakeChunk: Send {
     fn pop(&mut self, cx: &mut Context) -> Option<Chunk<u8>>;
     fn is_empty(&self, cx: &Context) -> bool;
     fn direct(&self) -> Option<DirectEdge>;
 }
 
-/// An output, its samples as bytes.
+/// An output whose samples are handled as bytes.
 pub(crate) trait SendChunk: Send {
     fn push(&mut self, cx: &mut Context, chunk: Chunk<u8>) -> Result<(), Error>;
     fn chunk_if_free(&self, cx: &Context) -> Option<Chunk<u8>>;
-    /// Whether a direct edge begins here that nothing is queued on.
+    /// Whether this is a direct edge without queued messages.
     fn is_clear(&self, cx: &Context) -> bool;
     fn room(&self, cx: &Context) -> usize;
     fn direct(&self) -> Option<DirectEdge>;
@@ -227,21 +231,21 @@ impl<T: Sample> SendChunk for Output<Chunk<T>> {
 }
 
 impl<M: Message> Input<M> {
-    /// The edge that leads here, for [`Shortcut::Drain`].
+    /// Returns the edge into this input, for [`Shortcut::Drain`].
     pub fn edge(&self) -> InputEdge {
         InputEdge(self.link.direct())
     }
 }
 
 impl<T: Sample> Input<Chunk<T>> {
-    /// This input for [`Shortcut`].
+    /// Returns this input for a [`Shortcut`].
     pub fn chunks(&self) -> ChunkInput {
         ChunkInput(Box::new(self.share()))
     }
 }
 
 impl<T: Sample> Output<Chunk<T>> {
-    /// This output for [`Shortcut`].
+    /// Returns this output for a [`Shortcut`].
     pub fn chunks(&self) -> ChunkOutput {
         ChunkOutput(Box::new(self.share()))
     }

@@ -1,18 +1,19 @@
-//! Streams of samples without chunks: what a signal-processing operator implements.
+//! Traits for signal processing: kernels and maps see slices of samples, not chunks.
 //!
-//! A [`Kernel`] or a [`Map`] sees slices of samples and keeps its own state. The adapters [`crate::Stream`] and
-//! [`crate::InPlace`] make operators of them: they carry chunks, tags, sample rate and stamps, so that what comes
-//! out cannot depend on where chunks begin and end.
+//! A [`Kernel`] or a [`Map`] keeps its own state. The adapters [`crate::Stream`] and [`crate::InPlace`] make
+//! operators of them. The adapters handle chunks, tags, sample rate and stamps, so the output does not depend
+//! on where chunks begin and end.
 
 use crate::{Error, Sample, Value};
 
-/// A change of a kernel that is made later: see [`tried`].
+/// A change of a kernel's parameter that is made later; see [`tried`].
 pub type Change<K> = Box<dyn FnOnce(&mut K) -> Result<(), Error> + Send>;
 
-/// A change that was tried on a copy: what cannot be is refused when it is asked for, and not at its sample.
+/// Tries a change on a copy of the kernel, and returns it for later. An invalid value is refused when it is
+/// requested, not at its sample.
 ///
 /// # Errors
-/// What the trial says.
+/// The error of the trial.
 pub fn tried<K: Clone>(
     kernel: &K,
     change: impl Fn(&mut K) -> Result<(), Error> + Send + 'static,
@@ -21,21 +22,21 @@ pub fn tried<K: Clone>(
     Ok(Box::new(change))
 }
 
-/// For a name that is not among those that can be changed, which the engine asks for before.
+/// The error for a parameter that cannot be changed. The engine checks the name first.
 pub(crate) fn not_settable(name: &str) -> Error {
     Error::new(format!("`{name}` cannot be changed while it runs"))
 }
 
-/// What one call of [`Kernel::process`] did.
+/// Result of one call of [`Kernel::process`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Input samples that are used up and will not be offered again.
+    /// Number of input samples consumed. They are not offered again.
     pub consumed: usize,
-    /// Output samples written, from the start of the output slice.
+    /// Number of output samples written, from the start of the output slice.
     pub produced: usize,
 }
 
-/// How many output samples come for how many input samples.
+/// Number of output samples per number of input samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
     /// Output samples.
@@ -44,51 +45,59 @@ pub struct Ratio {
     pub down: u32,
 }
 
-/// A stream operator whose output has a type or rate of its own.
+/// A stream operator whose output may have another sample type or rate than its input.
 ///
-/// Output sample `k` belongs to the instant of input sample `k * down / up`: a filter leaves out its own group delay
-/// at the start and pays it back in [`finish`](Kernel::finish). `N` input samples give
-/// `ceil(N * up / down)` output samples, whatever the sizes of the slices were.
+/// Output sample `k` belongs to the instant of input sample `k * down / up`: a filter drops its group delay
+/// at the start and adds it in [`finish`](Kernel::finish). `N` input samples give `ceil(N * up / down)`
+/// output samples, whatever the sizes of the slices were.
 pub trait Kernel: Send + 'static {
     /// Type of an input sample.
     type In: Sample;
     /// Type of an output sample.
     type Out: Sample;
 
-    /// Called before the first sample, with the sample rate in hertz that came with it (0 when there is none). After a failure
-    /// that the run survives it is called once more: what came before is to be forgotten.
+    /// Prepares for a stream with this sample rate in hertz; 0 if it has none. Called before the first
+    /// sample. If the run survives a failure of the operator, it is called again: the kernel must then reset
+    /// its state.
     ///
     /// # Errors
-    /// When the kernel cannot work at this rate: name the rate, the limit and the parameter to change.
+    /// If the kernel cannot work at this rate: the text names the rate, the limit and the parameter to
+    /// change.
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         let _ = rate_hz;
         Ok(())
     }
 
-    /// Output samples per input samples, fixed after [`start`](Kernel::start).
+    /// Returns the ratio of output samples to input samples, fixed after [`start`](Kernel::start). The
+    /// default is 1:1.
     fn ratio(&self) -> Ratio {
         Ratio { up: 1, down: 1 }
     }
 
-    /// Uses up some of `input`, fills some of `output`. It goes on until one of both is used up; it may consume
-    /// without producing, or produce without consuming.
+    /// Reads from `input` and writes to `output` until one of them is used up. It may consume without
+    /// producing, or produce without consuming.
     fn process(&mut self, input: &[Self::In], output: &mut [Self::Out]) -> Progress;
 
-    /// The stream has ended: writes what is still inside to `output` and returns how many samples that were.
-    /// Called again until it returns 0.
+    /// Writes the remaining samples to `output` after the end of the stream, and returns their number. Called
+    /// until it returns 0. The default returns 0.
     fn finish(&mut self, output: &mut [Self::Out]) -> usize {
         let _ = output;
         0
     }
 
-    /// What was odd about the samples, for people: asked once at the end of a run that has not failed.
+    /// Returns a note for the record, for example on samples that were not finite. Called once, at the end of
+    /// a run that has not failed. The default is `None`.
     fn note(&self) -> Option<String> {
         None
     }
 
-    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample and the parameters
-    /// alone. See [`Operator::replica`](crate::Operator::replica). The kernel gives one sample for each, at once, and has nothing to
-    /// [`finish`](Kernel::finish). Asked when the operator is made, too.
+    /// Makes another kernel that does the same, for a kernel without state: each output sample depends only
+    /// on its input sample and the parameters. See [`Operator::replica`](crate::Operator::replica). The
+    /// default is `None`.
+    ///
+    /// Such a kernel gives one output sample per input sample, in the same call of
+    /// [`process`](Kernel::process), and nothing in [`finish`](Kernel::finish). Also called when the operator
+    /// is made.
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,
@@ -96,12 +105,13 @@ pub trait Kernel: Send + 'static {
         None
     }
 
-    /// Names of the parameters that can be changed while the stream runs.
+    /// Returns the names of the parameters that can be changed during a run. The default is none.
     fn settable(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The change that sets a parameter, one of [`settable`](Kernel::settable). The adapter makes it between two samples.
+    /// Returns the change that sets one of the [`settable`](Kernel::settable) parameters. The adapter makes
+    /// it between two samples.
     ///
     /// ```
     /// use onbeat_runtime::{Change, Decibels, Error, Map, Value, tried};
@@ -124,7 +134,7 @@ pub trait Kernel: Send + 'static {
     /// ```
     ///
     /// # Errors
-    /// When the parameter cannot have this value: name the value, the limit and the fix.
+    /// If the parameter cannot have this value: the text names the value, the limit and the fix.
     fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error>
     where
         Self: Sized,
@@ -134,15 +144,15 @@ pub trait Kernel: Send + 'static {
     }
 }
 
-/// A stream operator that changes samples in place: one in, one out, same type.
+/// A stream operator that changes samples in place: one output sample per input sample, of the same type.
 pub trait Map: Send + 'static {
     /// Type of a sample.
     type Sample: Sample;
 
-    /// As [`Kernel::start`].
+    /// Like [`Kernel::start`].
     ///
     /// # Errors
-    /// As [`Kernel::start`].
+    /// Like [`Kernel::start`].
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         let _ = rate_hz;
         Ok(())
@@ -151,13 +161,14 @@ pub trait Map: Send + 'static {
     /// Replaces every sample by its result, in order.
     fn map(&mut self, samples: &mut [Self::Sample]);
 
-    /// As [`Kernel::note`].
+    /// Like [`Kernel::note`].
     fn note(&self) -> Option<String> {
         None
     }
 
-    /// Another one that does the same, where it has no state: what becomes of a sample depends on that sample and the parameters
-    /// alone. See [`Operator::replica`](crate::Operator::replica).
+    /// Makes another map that does the same, for a map without state: each output sample depends only
+    /// on its input sample and the parameters. See [`Operator::replica`](crate::Operator::replica). The
+    /// default is `None`.
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,
@@ -165,15 +176,15 @@ pub trait Map: Send + 'static {
         None
     }
 
-    /// As [`Kernel::settable`].
+    /// Like [`Kernel::settable`].
     fn settable(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// As [`Kernel::change`].
+    /// Like [`Kernel::change`].
     ///
     /// # Errors
-    /// As [`Kernel::change`].
+    /// Like [`Kernel::change`].
     fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error>
     where
         Self: Sized,

@@ -1,13 +1,13 @@
-//! What travels on an edge, and what travels beside it.
+//! Messages, and the stamps and user keys that are stored next to them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A value that can travel on an edge.
+/// A type whose values can be sent over an edge.
 ///
-/// Numbers, text, tuples, `Vec`, `Option`, `Arc` and [`Chunk`](crate::Chunk) are messages. A type of one's own
-/// becomes one by an empty implementation:
+/// Numbers, text, tuples, `Vec`, `Option`, `Arc` and [`Chunk`](crate::Chunk) are messages. Any other type
+/// needs an empty implementation:
 ///
 /// ```
 /// use onbeat_runtime::Message;
@@ -20,32 +20,36 @@ use std::sync::Arc;
     note = "a message is `Clone + Send + 'static` and says so: `impl onbeat::Message for {Self} {{}}`"
 )]
 pub trait Message: Clone + Send + 'static {
-    /// For chunks: bytes of one sample. Chunks come from the chunk store of their edge and obey its quantum.
+    /// Bytes of one sample; `None` if the message is not a chunk. Chunks come from the chunk store of their
+    /// edge and obey its quantum.
     #[doc(hidden)]
     const SAMPLE_BYTES: Option<usize> = None;
 
-    /// Bytes of samples that this message brings along in a chunk.
+    /// Returns the bytes of samples in this chunk; 0 for other messages.
     #[doc(hidden)]
     #[inline(always)]
     fn chunk_bytes(&self) -> usize {
         0
     }
 
-    /// Another worker sent it just now: asks for what is read of it first and lies elsewhere, of samples no more than `bytes`. A hint.
+    /// Prefetches the data behind a message that another worker has just sent: the chunk's head, and at most
+    /// `bytes` of its samples. A hint.
     #[doc(hidden)]
     #[inline(always)]
     fn fetch(&self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// Whether [`from_value`](Message::from_value) makes a message of it, if chunks are left.
+    /// Whether [`from_value`](Message::from_value) can make a message of this value, provided that chunks are
+    /// left.
     #[doc(hidden)]
     fn takes_value(value: &Value) -> bool {
         let _ = value;
         false
     }
 
-    /// The message that a file means by `initial = value`. For chunks: so many samples of 0, at most `quantum` bytes.
+    /// Makes the message for `initial = value` in a file. For chunks, the value is a number of samples of 0,
+    /// at most `quantum` bytes.
     #[doc(hidden)]
     fn from_value(value: &Value, cx: &mut crate::Context, quantum: u32) -> Option<Self> {
         let _ = (value, cx, quantum);
@@ -58,7 +62,7 @@ macro_rules! plain_messages {
 }
 plain_messages!((), char, u128, i128, &'static str, num_complex::Complex<f32>, num_complex::Complex<f64>);
 
-/// Messages that a value of a file can stand for.
+/// Messages that a value in a file can stand for.
 macro_rules! value_messages {
     ($($type:ty: $($pattern:pat => $made:expr),+;)*) => { $(impl Message for $type {
         fn takes_value(value: &Value) -> bool {
@@ -104,7 +108,7 @@ impl<T: Message> Message for Option<T> {}
 impl<T: Clone + Send + 'static, const N: usize> Message for [T; N] {}
 impl<T: Send + Sync + 'static> Message for Arc<T> {}
 
-/// The name of a message type as people write it: without the paths of its modules.
+/// Returns the name of a type without the paths of its modules.
 pub(crate) fn type_label<T: ?Sized>() -> String {
     let full = std::any::type_name::<T>();
     let mut label = String::with_capacity(full.len());
@@ -114,23 +118,23 @@ pub(crate) fn type_label<T: ?Sized>() -> String {
     label
 }
 
-/// When and where a message began. It is set by the source and handed on by the engine: what an operator pushes
-/// carries the stamp of the message that it popped last; where it popped from several ports in the same step, the oldest
-/// of those.
+/// Origin and times of a message. The source sets it and the engine passes it on: a message that an operator
+/// pushes gets the stamp of the message that the operator popped last. If the step popped from several ports,
+/// the oldest stamp counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Source time in nanoseconds since the source's first sample. Ordered fan-in goes by it. 0 for sources without
-    /// a rate.
+    /// Source time: nanoseconds since the source's first sample. Ordered fan-in sorts by it. 0 for sources
+    /// without a rate.
     pub time_ns: u64,
-    /// See [`Stamp::due_ns`]; [`NO_DUE`] where nobody looked.
+    /// See [`Stamp::due_ns`]; [`NO_DUE`] if the message is not measured.
     pub(crate) due_ns: u64,
-    /// From the top: 1 bit that says that user keys go with it ([`KEYED`]), 1 that says that messages of several sources
-    /// went into it ([`JOINED`]), 14 bits of source, 1 that says that the turn of another worker follows ([`LAST`]), 47 of
+    /// From the top: 1 bit for user keys ([`KEYED`]), 1 bit for a message joined from several sources
+    /// ([`JOINED`]), 14 bits for the source, 1 bit for the last message of a turn ([`LAST`]), 47 bits for the
     /// message count.
     pub(crate) origin: u64,
 }
 
-/// In [`Stamp::due_ns`]: nobody looked.
+/// In [`Stamp::due_ns`]: the message is not measured.
 pub(crate) const NO_DUE: u64 = u64::MAX;
 
 impl Default for Stamp {
@@ -140,14 +144,14 @@ impl Default for Stamp {
 }
 
 impl Stamp {
-    /// When the source was to send it, on the run's clock. `None` where nothing sets a time: of a free-running source
-    /// only samples are followed.
+    /// Returns the time at which the source should have sent the message, in nanoseconds on the run's clock.
+    /// `None` if it is not measured: of a free-running source only samples of the messages are.
     pub fn due_ns(&self) -> Option<u64> {
         (self.due_ns != NO_DUE).then_some(self.due_ns)
     }
 
-    /// The stamp of something that is made of two messages: the earlier source time with its origin, and the earlier
-    /// due time of those that are known.
+    /// Returns the stamp for a message made of two: the earlier source time with its origin, and the earlier
+    /// of the known due times.
     #[must_use]
     pub fn older(self, other: Stamp) -> Stamp {
         let key = |stamp: &Stamp| (stamp.time_ns, stamp.sequence());
@@ -157,7 +161,7 @@ impl Stamp {
         Stamp { due_ns: self.due_ns.min(other.due_ns), origin: older.origin | joined, ..older }
     }
 
-    /// Messages that this source had sent before.
+    /// Returns the number of messages that the source had sent before this one.
     pub fn sequence(&self) -> u64 {
         self.origin & SEQUENCE_MASK
     }
@@ -166,20 +170,21 @@ impl Stamp {
         ((self.origin & !(KEYED | JOINED)) >> 48) as usize
     }
 
-    /// Whether messages of several sources went into it.
+    /// Whether the message was made of messages from several sources.
     pub(crate) fn is_joined(self) -> bool {
         self.origin & JOINED != 0
     }
 }
 
-/// In [`Stamp::origin`] within a queue: the message's user keys lie with the edge.
+/// In [`Stamp::origin`] within a queue: the edge stores user keys for the message.
 pub(crate) const KEYED: u64 = 1 << 63;
 
-/// In [`Stamp::origin`]: messages of several sources went into it, and this is the oldest of their stamps.
+/// In [`Stamp::origin`]: the message was made of messages from several sources. This is the oldest of their
+/// stamps.
 pub(crate) const JOINED: u64 = 1 << 62;
 
-/// In [`Stamp::origin`]: the last one of a worker's turn at a source that goes from worker to worker. Behind it the sink has the
-/// next one's.
+/// In [`Stamp::origin`]: the last message of a worker's turn at a migrating source. After it, the sink takes
+/// messages of the next worker.
 pub(crate) const LAST: u64 = 1 << 47;
 
 pub(crate) const SEQUENCE_MASK: u64 = (1 << 47) - 1;
@@ -187,18 +192,19 @@ pub(crate) const SEQUENCE_MASK: u64 = (1 << 47) - 1;
 /// A value in a tag or among the user keys of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
     /// Text.
     Text(Arc<str>),
 }
 
 impl Value {
-    /// Reads it as a parameter of a file is read: a number, a word, or a quantity with a unit. `name` is for the error.
+    /// Reads the value like a parameter of a file: a number, a word, or a quantity with a unit. `name` is for
+    /// the error text.
     ///
     /// ```
     /// use onbeat_runtime::{Hertz, Value};
@@ -210,7 +216,7 @@ impl Value {
     /// ```
     ///
     /// # Errors
-    /// When it is of another type, or no such quantity.
+    /// If the value has another type, or is not a quantity of this kind.
     pub fn read<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, crate::Error> {
         use serde::de::IntoDeserializer;
         use serde::de::value::Error;
@@ -285,7 +291,7 @@ macro_rules! value_from {
 }
 value_from!(Bool: bool; Int: i64, i32, u32; Float: f64, f32; Text: &str, String, Arc<str>);
 
-/// The user keys of a message: a small dictionary that travels with it and is inherited like its stamp.
+/// User keys of a message: a small map that is passed on like the stamp.
 pub type Keys = BTreeMap<Arc<str>, Value>;
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ use std::any::Any;
 /// The engine calls the methods in this order, always on a worker thread, one at a time:
 ///
 /// 1. [`start`](Operator::start), once, before any step of the run.
-/// 2. [`step`](Operator::step), each time that every required input has a message (or has ended) and every output has
-///    room for one. [`Graph::when`](crate::Graph::when) adds or replaces conditions.
+/// 2. [`step`](Operator::step), each time that every required input has a message (or has ended) and every
+///    output has room for one. [`Graph::when`](crate::Graph::when) adds or replaces conditions.
 /// 3. [`stop`](Operator::stop), once, however the run ended.
 ///
 /// Only [`ports`](Operator::ports) and `step` are required.
@@ -52,20 +52,21 @@ use std::any::Any;
 /// }
 /// ```
 ///
-/// Operators that only transform samples need not implement this trait: [`InPlace`](crate::InPlace) makes one of a
-/// [`Map`](crate::Map), and [`Stream`](crate::Stream) of a [`Kernel`](crate::Kernel).
+/// Operators that only transform samples need not implement this trait: [`InPlace`](crate::InPlace) makes one
+/// of a [`Map`](crate::Map), and [`Stream`](crate::Stream) of a [`Kernel`](crate::Kernel).
 pub trait Operator: Any + Send {
     /// Names the ports, one line each. It must name the same ports in the same order each time.
     fn ports(&mut self, p: &mut Ports);
 
     /// Does one activation, and returns when it wants the next one.
     ///
-    /// It should be short: other operators of the same worker wait meanwhile. It must not block; use a condition
-    /// ([`When`](crate::When)) or an alarm ([`Context::until`]) instead.
+    /// It should be short: other operators of the same worker wait meanwhile. It must not block; use a
+    /// condition ([`When`](crate::When)) or an alarm ([`Context::until`]) instead.
     ///
     /// # Errors
-    /// An error (or a panic) stops the run cleanly: every operator's `stop` is called, and the record names this operator.
-    /// With [`OnError`](crate::OnError), the operator is restarted, or the run goes on without it.
+    /// An error (or a panic) stops the run cleanly: every operator's `stop` is called, and the record names
+    /// this operator. With [`OnError`](crate::OnError), the operator is restarted, or the run goes on without
+    /// it.
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error>;
 
     /// Opens files and sockets and allocates memory, before the first step. The default does nothing.
@@ -91,7 +92,8 @@ pub trait Operator: Any + Send {
     /// Resets the operator after a step that failed or panicked, if the graph restarts it
     /// ([`OnError::Restart`](crate::OnError::Restart)).
     ///
-    /// Messages that the failed step took are lost. The default calls `stop` with [`Ending::Failed`], then `start`.
+    /// Messages that the failed step took are lost. The default calls `stop` with [`Ending::Failed`], then
+    /// `start`.
     ///
     /// # Errors
     /// An error counts as one more failure. `stop` may still be called.
@@ -100,7 +102,8 @@ pub trait Operator: Any + Send {
         self.start(cx)
     }
 
-    /// Whether the operator can be restarted without harm. The plan asks if the graph restarts it. The default is `Ok`.
+    /// Whether the operator can be restarted without harm. The plan asks if the graph restarts it. The
+    /// default is `Ok`.
     ///
     /// # Errors
     /// The reason why it cannot. The plan then fails with this text.
@@ -108,13 +111,14 @@ pub trait Operator: Any + Send {
         Ok(())
     }
 
-    /// Makes another operator that does the same, for an operator without state. The default is `None`: it has state.
+    /// Makes another operator that does the same, for an operator without state. The default is `None`: it
+    /// has state.
     ///
-    /// "Without state" means that the output for a message depends only on that message and on the parameters. Only the
-    /// scheduler `replicated` calls this: it steps several replicas side by side.
+    /// "Without state" means that the output for a message depends only on that message and on the
+    /// parameters. Only the scheduler `replicated` calls this: it steps several replicas side by side.
     ///
-    /// - An operator with inputs and outputs sends exactly one message for each that it takes, under the same stamp, before
-    ///   it takes the next. It is never restarted after a failure.
+    /// - An operator with inputs and outputs sends exactly one message for each that it takes, under the same
+    ///   stamp, before it takes the next. It is never restarted after a failure.
     /// - A source may have replicas that divide the numbers of its messages among themselves: see
     ///   [`Numbers`](crate::Numbers).
     /// - A sink may have replicas that combine their results.
@@ -149,17 +153,20 @@ pub trait Operator: Any + Send {
 
     /// Returns how often the operator sends, if it keeps time on its own and knows its rate before the run.
     ///
-    /// `pace` is the pace that the run asks for, if any. The plan shows the rate, and `onbeat doctor` compares it with the
-    /// cost of waking up. The default is `None`: it sends when a message comes, or as fast as it can.
+    /// `pace` is the pace that the run asks for, if any. The plan shows the rate, and `onbeat doctor`
+    /// compares it with the cost of waking up. The default is `None`: it sends when a message comes, or as
+    /// fast as it can.
     fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
         let _ = pace;
         None
     }
 
-    /// Asks the operator to do less work per message, such as a smaller picture, fewer taps or every other result.
+    /// Asks the operator to do less work per message, such as a smaller picture, fewer taps or every other
+    /// result.
     ///
-    /// Called between two steps if its last message missed the deadline by `late_ns` nanoseconds and the graph chose
-    /// [`OnMiss::Degrade`](crate::OnMiss::Degrade). The operator decides when to do more again. The default does nothing.
+    /// Called between two steps if its last message missed the deadline by `late_ns` nanoseconds and the
+    /// graph chose [`OnMiss::Degrade`](crate::OnMiss::Degrade). The operator decides when to do more again.
+    /// The default does nothing.
     fn degrade(&mut self, late_ns: u64) {
         let _ = late_ns;
     }
@@ -169,24 +176,26 @@ pub trait Operator: Any + Send {
         &[]
     }
 
-    /// Changes one of the [`settable`](Operator::settable) parameters, between two steps. It holds for all messages after
-    /// the call. [`Value::read`] reads the value like that of a file.
+    /// Changes one of the [`settable`](Operator::settable) parameters, between two steps. It holds for all
+    /// messages after the call. [`Value::read`] reads the value like that of a file.
     ///
     /// # Errors
-    /// If the parameter cannot have this value: the text names the value, the limit and the fix. Nothing is changed then.
+    /// If the parameter cannot have this value: the text names the value, the limit and the fix. Nothing is
+    /// changed then.
     fn set(&mut self, cx: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         let _ = (cx, value);
         Err(not_settable(name))
     }
 
-    /// Changes a parameter like [`set`](Operator::set), from sample number `sample` of the input on, however the stream is
-    /// cut into chunks.
+    /// Changes a parameter like [`set`](Operator::set), from sample number `sample` of the input on, however
+    /// the stream is cut into chunks.
     ///
     /// Samples count from 0, in the order in which they come to the operator. [`Stream`](crate::Stream) and
     /// [`InPlace`](crate::InPlace) implement this for every kernel.
     ///
     /// # Errors
-    /// As [`set`](Operator::set). Also if the sample has passed, or if the operator cannot change at a sample (the default).
+    /// As [`set`](Operator::set). Also if the sample has passed, or if the operator cannot change at a sample
+    /// (the default).
     fn set_at(&mut self, cx: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
         let _ = (cx, value);
         Err(Error::new(format!(
@@ -228,8 +237,8 @@ pub trait Operator: Any + Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Step {
-    /// When the inputs have messages; perhaps they have some already. After the end of all inputs this is the same as
-    /// `Done`.
+    /// When the inputs have messages; perhaps they have some already. After the end of all inputs this is the
+    /// same as `Done`.
     Wait,
     /// As soon as the outputs have room, with or without new messages: the operator has more to do.
     Again,

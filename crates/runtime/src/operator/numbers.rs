@@ -10,7 +10,8 @@ use std::sync::Arc;
 const WIDTH: u64 = 64;
 
 /// What a source counts its messages with that can make each of them by its number: shared by its
-/// [replicas](crate::Operator::replica), each of which takes some numbers at a time. No number is taken twice, and none left out.
+/// [replicas](crate::Operator::replica), each of which takes some numbers at a time. No number is taken
+/// twice, and none left out.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Numbers, Operator, Output, Ports, Step};
@@ -55,7 +56,8 @@ impl Numbers {
         Numbers { shared: Arc::clone(&self.shared), own: 0..0, ahead: 0..0 }
     }
 
-    /// The number of the message to make; the same one until it is [used](Numbers::used). `None` when there are no more.
+    /// The number of the message to make; the same one until it is [used](Numbers::used). `None` when there
+    /// are no more.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "asking does not use a number up")]
     pub fn next(&mut self) -> Option<u64> {
@@ -65,7 +67,8 @@ impl Numbers {
         (!self.own.is_empty()).then_some(self.own.start)
     }
 
-    /// As [`next`](Numbers::next), where it is known that another number follows; `None` also where that is not known.
+    /// As [`next`](Numbers::next), where it is known that another number follows; `None` also where that is
+    /// not known.
     #[inline]
     pub fn next_of_several(&mut self) -> Option<u64> {
         if self.own.end - self.own.start == 1 && self.ahead.is_empty() {

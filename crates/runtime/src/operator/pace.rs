@@ -5,8 +5,9 @@ use crate::{Context, Step};
 
 /// Says when a source's samples are due, and stamps them.
 ///
-/// A run of samples is due when its last sample is: a radio would not have it earlier. Under [`Pace::Real`] the source
-/// waits for that; under [`Pace::Fast`] it does not, and its messages have a source time but no due time.
+/// A run of samples is due when its last sample is: a radio would not have it earlier. Under [`Pace::Real`]
+/// the source waits for that; under [`Pace::Fast`] it does not, and its messages have a source time but no
+/// due time.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Pace, Pacer, Step};
@@ -39,8 +40,8 @@ impl Pacer {
         if self.rate_hz > 0.0 { (sample as f64 * 1e9 / self.rate_hz).round() as u64 } else { 0 }
     }
 
-    /// For the samples `begin..end`: what to return from the step when they are not due yet. When they are, stamps what
-    /// is pushed next and says `None`.
+    /// For the samples `begin..end`: what to return from the step when they are not due yet. When they are,
+    /// stamps what is pushed next and says `None`.
     #[inline]
     pub fn wait(&self, cx: &mut Context, begin: u64, end: u64) -> Option<Step> {
         if self.rate_hz > 0.0 {
@@ -78,7 +79,8 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// From one message to the next, in nanoseconds, where a chunk has room for so many bytes. `None` where that means nothing.
+    /// From one message to the next, in nanoseconds, where a chunk has room for so many bytes. `None` where
+    /// that means nothing.
     pub(crate) fn period_ns(self, quantum_bytes: Option<u32>) -> Option<u64> {
         match self {
             Rate::Period(period_ns) => Some(period_ns),

@@ -6,7 +6,7 @@ use crate::operator::context::Context;
 use crate::operator::link::{InLink, OutLink};
 use crate::operator::message::{Message, Stamp};
 
-/// Where messages of type `M` come in. A field of an operator, made by `Default`.
+/// An input port for messages of type `M`. A field of an operator, made by `Default`.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Input};
@@ -30,13 +30,13 @@ impl<M: Message> Default for Input<M> {
 }
 
 impl<M: Message> Input<M> {
-    /// Another one at the same ends.
+    /// Makes another port on the same ends of edges.
     pub(crate) fn share(&self) -> Self {
         Input { index: self.index, link: self.link.clone() }
     }
 
-    /// The next message, if there is one. Its stamp and keys are then in the context, and go out with what this step
-    /// pushes.
+    /// Takes the next message, if there is one. Its stamp and keys become those of the messages that this
+    /// step pushes.
     #[inline(always)]
     pub fn pop(&mut self, cx: &mut Context) -> Option<M> {
         if let InLink::Direct(edge) = &self.link { edge.pop_direct(cx) } else { self.pop_many(cx) }
@@ -56,32 +56,33 @@ impl<M: Message> Input<M> {
         }
     }
 
-    /// As [`pop`](Input::pop), with the message's own stamp: in a step that takes from several inputs, the context has
-    /// the older of both.
+    /// Takes the next message like [`pop`](Input::pop), with its own stamp. In a step that takes from several
+    /// inputs, the context has the oldest stamp.
     pub fn pop_stamped(&mut self, cx: &mut Context) -> Option<(M, Stamp)> {
         let message = self.pop(cx)?;
         let stamp = if matches!(self.link, InLink::Many(_)) { cx.joining.own } else { cx.stamp };
         Some((message, stamp))
     }
 
-    /// Says that the operator still has some of what came here: its next step does not wait for this input. An
-    /// operator that joins two streams says so for the one of which it holds a part, before it returns
-    /// [`Step::Wait`](crate::Step::Wait).
+    /// Tells the engine that the operator still holds data from this input: its next step does not wait for
+    /// this input. An operator that joins two streams calls this for the input of which it holds a part,
+    /// before it returns [`Step::Wait`](crate::Step::Wait).
     pub fn keep(&self, cx: &mut Context) {
         self.link.keep(cx);
     }
 
-    /// Whether no more will come: all producers have ended and everything was taken. True if nothing is connected.
+    /// Whether no more messages will come: all producers have ended and every message was taken. True if the
+    /// port is not connected.
     pub fn is_ended(&self, cx: &Context) -> bool {
         self.link.is_ended(cx)
     }
 
-    /// Messages waiting.
+    /// Returns the number of queued messages.
     pub fn len(&self, cx: &Context) -> usize {
         self.link.len(cx)
     }
 
-    /// Whether no message is waiting.
+    /// Whether no message is queued.
     pub fn is_empty(&self, cx: &Context) -> bool {
         self.len(cx) == 0
     }
@@ -92,10 +93,11 @@ impl<M: Message> Input<M> {
     }
 }
 
-/// Where messages of type `M` go out, to every edge that is connected here. A field of an operator, made by `Default`.
+/// An output port for messages of type `M`. Each message goes to every connected edge. A field of an
+/// operator, made by `Default`.
 ///
-/// An operator is stepped only when each of its outputs has room for one message; who wants to push more in one step
-/// asks [`room`](Output::room).
+/// An operator is stepped only when each of its outputs has room for one message. Before a step pushes more
+/// than one message, it should check [`room`](Output::room).
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Output};
@@ -118,15 +120,15 @@ impl<M: Message> Default for Output<M> {
 }
 
 impl<M: Message> Output<M> {
-    /// Another one at the same ends.
+    /// Makes another port on the same ends of edges.
     pub(crate) fn share(&self) -> Self {
         Output { index: self.index, link: self.link.clone() }
     }
 
-    /// Sends a message, with the stamp and keys that the context has.
+    /// Sends a message, with the stamp and keys of the message in hand.
     ///
     /// # Errors
-    /// When an edge has no room and is to wait (see [`room`](Output::room)) or to fail, and when a chunk is larger
+    /// If a full edge has the rule to wait (see [`room`](Output::room)) or to fail, or if a chunk is larger
     /// than the quantum of an edge.
     #[inline(always)]
     pub fn push(&mut self, cx: &mut Context, message: M) -> Result<(), Error> {
@@ -147,17 +149,17 @@ impl<M: Message> Output<M> {
         self.link.push_many(cx, message)
     }
 
-    /// Messages for which there is room on every edge; `usize::MAX` where no edge can refuse any.
+    /// Returns the number of messages for which every edge has room; `usize::MAX` if no edge can refuse one.
     pub fn room(&self, cx: &Context) -> usize {
         self.link.room(cx)
     }
 
-    /// Looks at edges to other workers: [`room`](Output::room) knows of these what this one has seen when it last looked.
+    /// Reads the state of edges to other workers. [`room`](Output::room) uses the state as of the last call.
     pub(crate) fn poll_room(&self, cx: &mut Context) {
         self.link.poll_room(cx);
     }
 
-    /// The edges that begin here, as their worker numbers them.
+    /// Returns the worker's numbers of the edges that begin here.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         self.link.numbers()
     }
@@ -169,9 +171,9 @@ impl<M: Message> Output<M> {
 }
 
 impl<T: Sample> Output<Chunk<T>> {
-    /// A chunk to fill, as large as this port's edges allow. Its samples are whatever was there before. `None` when
-    /// the chunk store is empty: return [`Step::Wait`](crate::Step::Wait) and the step comes again when chunks are
-    /// back.
+    /// Takes a chunk to fill, of the largest size that the edges of this port allow. Its samples have
+    /// arbitrary values. `None` if the chunk store is empty: return [`Step::Wait`](crate::Step::Wait), and
+    /// the step is repeated when chunks are back.
     #[inline]
     pub fn chunk(&self, cx: &mut Context) -> Option<Chunk<T>> {
         cx.new_chunk(self.link.quantum())

@@ -71,8 +71,8 @@ pub(crate) struct OutputInfo {
 /// In which order the messages of several edges come out of one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Merge {
-    /// By source time, sequence, edge: the same in every run. The operator waits until every open edge has a message,
-    /// because what is still to come may be earlier.
+    /// By source time, sequence, edge: the same in every run. The operator waits until every open edge has a
+    /// message, because what is still to come may be earlier.
     #[default]
     Ordered,
     /// As they come, each edge in turn. The operator does not wait for such a port.
@@ -201,8 +201,8 @@ impl InputPort<'_> {
         self
     }
 
-    /// How many chunks the operator may keep from this input between steps (1 unless said otherwise). The chunk
-    /// store has that many more.
+    /// How many chunks the operator may keep from this input between steps (1 unless said otherwise). The
+    /// chunk store has that many more.
     pub fn holds(mut self, chunks: usize) -> Self {
         if let Some(info) = &mut self.0 {
             info.holds = chunks;
@@ -223,7 +223,8 @@ impl OutputPort<'_> {
         self
     }
 
-    /// Chunks that leave here are always new ones: no input chunk is passed on. So the inputs may have larger quanta.
+    /// Chunks that leave here are always new ones: no input chunk is passed on. So the inputs may have larger
+    /// quanta.
     pub fn fresh(mut self) -> Self {
         if let Some(info) = &mut self.0 {
             info.fresh = true;

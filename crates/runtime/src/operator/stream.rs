@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 
 /// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
 ///
-/// What it puts out does not depend on where chunks begin and end. Tags stay on the sample of the same instant; where
-/// the output has none there, on the next one (the one before may be gone already). A tag after the last output sample
-/// has no place: how many these were is said in the record.
+/// What it puts out does not depend on where chunks begin and end. Tags stay on the sample of the same
+/// instant; where the output has none there, on the next one (the one before may be gone already). A tag
+/// after the last output sample has no place: how many these were is said in the record.
 ///
 /// ```
 /// use onbeat_runtime::{Kernel, Progress, Ratio, Stream};
@@ -236,7 +236,8 @@ impl<K: Kernel> Operator for Stream<K> {
     }
 
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        // What is in hand and what the kernel holds is lost: the stream goes on at the instant of the next sample.
+        // What is in hand and what the kernel holds is lost: the stream goes on at the instant of the next
+        // sample.
         let Ratio { up, down } = self.kernel.ratio();
         let at = u128::from(self.received) * u128::from(up);
         self.sent = at.div_ceil(u128::from(down)) as u64;

@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overrun {
-    /// The late tick comes, and the next one after it is the first that is not due yet. Those between are left out, and
-    /// their numbers with them.
+    /// The late tick comes, and the next one after it is the first that is not due yet. Those between are
+    /// left out, and their numbers with them.
     #[default]
     Skip,
     /// Every tick comes, one after the other, until the source is on time again.
     CatchUp,
-    /// From the begin of one tick to that of the next there is a period at least: a late tick moves all later ones.
+    /// From the begin of one tick to that of the next there is a period at least: a late tick moves all later
+    /// ones.
     MinGap,
     /// The run fails.
     Stop,
@@ -23,8 +24,9 @@ pub enum Overrun {
 
 /// Says when the next tick of a periodic source is due, and stamps it.
 ///
-/// Tick `k` is due `k` periods after the start of the run. These times are absolute: a late tick does not make later ones
-/// late (but for [`Overrun::MinGap`], which is for just that). Where the run goes as fast as it can, nothing is waited for.
+/// Tick `k` is due `k` periods after the start of the run. These times are absolute: a late tick does not
+/// make later ones late (but for [`Overrun::MinGap`], which is for just that). Where the run goes as fast as
+/// it can, nothing is waited for.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Output, Step, Ticker};
@@ -67,7 +69,8 @@ impl Ticker {
         self.0.skipped
     }
 
-    /// What to return from the step while the next tick is not due. When it is, stamps what is pushed next and says `None`.
+    /// What to return from the step while the next tick is not due. When it is, stamps what is pushed next
+    /// and says `None`.
     ///
     /// # Errors
     /// When the next but one is due as well, under [`Overrun::Stop`].
@@ -123,8 +126,8 @@ impl Ticks {
         self.due_ns
     }
 
-    /// Until when the next tick is to be waited for; `None` when it is due, as it always is where nothing waits (`now_ns` is
-    /// `None`).
+    /// Until when the next tick is to be waited for; `None` when it is due, as it always is where nothing
+    /// waits (`now_ns` is `None`).
     pub fn look(&mut self, now_ns: Option<u64>, note: &mut dyn FnMut(String)) -> Result<Option<u64>, Error> {
         let Some(now_ns) = now_ns else { return Ok(None) };
         if now_ns < self.due_ns {

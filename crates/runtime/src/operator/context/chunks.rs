@@ -16,7 +16,8 @@ impl Context {
         }
     }
 
-    /// Like [`new_chunk`](Self::new_chunk), for callers that can do without a chunk: an empty store starves nobody.
+    /// Like [`new_chunk`](Self::new_chunk), for callers that can do without a chunk: an empty store starves
+    /// nobody.
     #[inline]
     pub(crate) fn chunk_if_free<T: Sample>(&self, quantum: Option<u32>) -> Option<Chunk<T>> {
         let quantum = quantum? as usize;

@@ -49,7 +49,8 @@ impl RunClock {
         !matches!(self, RunClock::Manual(_))
     }
 
-    /// When the real clock, by which threads wait, comes to a time on this one; that time itself where it is virtual.
+    /// When the real clock, by which threads wait, comes to a time on this one; that time itself where it is
+    /// virtual.
     pub fn to_real(&self, time_ns: u64) -> u64 {
         match self {
             RunClock::Scaled { origin_ns, scale, .. } => {

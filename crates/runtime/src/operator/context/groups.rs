@@ -6,12 +6,13 @@ use crate::operator::message::Stamp;
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Joining {
-    /// The stamp of the message that was taken last, before it was joined with others. Written for operators with
-    /// several inputs.
+    /// The stamp of the message that was taken last, before it was joined with others. Written for operators
+    /// with several inputs.
     pub own: Stamp,
     /// Whether the stamp in hand came round a cycle. It then yields to the next stamp.
     pub fed_back: bool,
-    /// Stamps of messages that this step took before the one in hand. Kept only if a path or a deadline needs them.
+    /// Stamps of messages that this step took before the one in hand. Kept only if a path or a deadline needs
+    /// them.
     pub earlier: Vec<Stamp>,
 }
 
@@ -32,11 +33,13 @@ pub(crate) struct Replicas {
 /// Reasons why the operators of this worker wait.
 #[derive(Default)]
 pub(crate) struct WaitState {
-    /// Edges that their operator does not wait for until its next step: see [`Input::keep`](crate::Input::keep).
+    /// Edges that their operator does not wait for until its next step: see
+    /// [`Input::keep`](crate::Input::keep).
     pub kept: Vec<u32>,
     /// Edges to other workers that were found full. Their producers wait until there is room.
     pub full: Vec<u32>,
-    /// Place of the store that was empty in the current step. Valid if the operator has [`flag::STARVED`](super::flag).
+    /// Place of the store that was empty in the current step. Valid if the operator has
+    /// [`flag::STARVED`](super::flag).
     pub starved: usize,
     /// Time of the alarm that [`Step::Until`](crate::Step::Until) asks for, on the run's clock.
     pub until_ns: u64,

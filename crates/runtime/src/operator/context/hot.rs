@@ -52,7 +52,8 @@ pub(crate) struct Hot {
 }
 
 impl Hot {
-    /// Sets flags, so that the next step takes the slow way. The steps made so far (`every - left`) stay the same.
+    /// Sets flags, so that the next step takes the slow way. The steps made so far (`every - left`) stay the
+    /// same.
     pub fn flag(&mut self, flags: u32) {
         self.flags |= flags;
         // In the middle of a slow step it is 0, and set anew at its end.

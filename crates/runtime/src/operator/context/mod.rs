@@ -29,15 +29,17 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// In [`Context::next`]: this step found a chunk store empty.
 pub(crate) const STARVED: u32 = u32::MAX - 1;
 
-/// What a step may use besides its own fields: queues, chunk stores, the clock, and the stamp of the message in hand.
+/// What a step may use besides its own fields: queues, chunk stores, the clock, and the stamp of the message
+/// in hand.
 ///
-/// Ports need it to pop, push and take chunks. An operator reads the time, the stamp and the keys from it, and asks
-/// to be stepped at a time ([`until`](Context::until)).
+/// Ports need it to pop, push and take chunks. An operator reads the time, the stamp and the keys from it,
+/// and asks to be stepped at a time ([`until`](Context::until)).
 ///
-/// The *message in hand* is the one that this step popped last. A message that the step pushes gets its stamp and keys.
-/// If the step popped from several inputs, the oldest stamp counts, and the keys are united.
+/// The *message in hand* is the one that this step popped last. A message that the step pushes gets its stamp
+/// and keys. If the step popped from several inputs, the oldest stamp counts, and the keys are united.
 ///
-/// All times are nanoseconds (`u64`) on the run's clock: CLOCK_MONOTONIC, a scaled copy of it, or virtual time.
+/// All times are nanoseconds (`u64`) on the run's clock: CLOCK_MONOTONIC, a scaled copy of it, or virtual
+/// time.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Input, Step};
@@ -58,13 +60,14 @@ pub struct Context {
     pub(crate) owner: Owner,
     /// The consumer of the first message that this step pushed. It is stepped next.
     pub(crate) next: u32,
-    /// The edge whose newest message was pushed with exactly the stamp and keys below; [`NONE`] if they have changed
-    /// since. If the consumer is stepped at once, it finds them here. Reading them back from the queue would make every
-    /// hop wait for the stores of the hop before.
+    /// The edge whose newest message was pushed with exactly the stamp and keys below; [`NONE`] if they have
+    /// changed since. If the consumer is stepped at once, it finds them here. Reading them back from the
+    /// queue would make every hop wait for the stores of the hop before.
     pub(crate) stamped_edge: u32,
     /// The operator that is being stepped.
     pub(crate) current: u32,
-    /// The ports that this step popped the message in hand from, one bit each. Bit 63 stands for all ports from 63 on.
+    /// The ports that this step popped the message in hand from, one bit each. Bit 63 stands for all ports
+    /// from 63 on.
     pub(crate) popped: u64,
     /// Stamp and keys of the message in hand.
     pub(crate) stamp: Stamp,
@@ -127,13 +130,14 @@ impl Context {
         self.clock.now_ns()
     }
 
-    /// Returns the start of the run in nanoseconds on the run's clock, plus the time for which this operator was paused.
+    /// Returns the start of the run in nanoseconds on the run's clock, plus the time for which this operator
+    /// was paused.
     pub fn start_ns(&self) -> u64 {
         self.start_ns + self.shifts_ns.get(self.current as usize).copied().unwrap_or(0)
     }
 
-    /// Sets an alarm. Return the result from the step: the operator is stepped again at `time_ns` on the run's clock, or
-    /// when a message comes.
+    /// Sets an alarm. Return the result from the step: the operator is stepped again at `time_ns` on the
+    /// run's clock, or when a message comes.
     ///
     /// ```
     /// # use onbeat_runtime::{Context, Error, Step};
@@ -147,8 +151,9 @@ impl Context {
         Step::Until
     }
 
-    /// Whether the run is being stopped from outside, or its duration is over. Queued messages are still processed, so an
-    /// operator that holds messages back should send them now. An operator with an alarm is stepped for that.
+    /// Whether the run is being stopped from outside, or its duration is over. Queued messages are still
+    /// processed, so an operator that holds messages back should send them now. An operator with an alarm is
+    /// stepped for that.
     pub fn is_stopping(&self) -> bool {
         self.stopping
     }
@@ -158,7 +163,8 @@ impl Context {
         self.names.operators.get(self.current as usize).map_or("", String::as_str)
     }
 
-    /// Returns the pace for a source: the pace that the run asks for, otherwise `own`, the source's own parameter.
+    /// Returns the pace for a source: the pace that the run asks for, otherwise `own`, the source's own
+    /// parameter.
     pub fn pace(&self, own: Pace) -> Pace {
         self.pace.unwrap_or(own)
     }
@@ -170,9 +176,9 @@ impl Context {
 
     /// For sources: sets the stamp of the messages that this step pushes next.
     ///
-    /// `time_ns` is the source time: nanoseconds since the source's first sample. `due_ns` is the time at which the message
-    /// should leave, on the run's clock. `None` means that no time is due; the engine then measures only samples of these
-    /// messages.
+    /// `time_ns` is the source time: nanoseconds since the source's first sample. `due_ns` is the time at
+    /// which the message should leave, on the run's clock. `None` means that no time is due; the engine then
+    /// measures only samples of these messages.
     #[inline]
     pub fn set_time(&mut self, time_ns: u64, due_ns: Option<u64>) {
         self.stamped_edge = NONE;
@@ -185,7 +191,8 @@ impl Context {
         }
     }
 
-    /// Sets the stamp of the messages that this step pushes next, for example to one that an earlier step kept.
+    /// Sets the stamp of the messages that this step pushes next, for example to one that an earlier step
+    /// kept.
     pub fn set_stamp(&mut self, stamp: Stamp) {
         self.stamped_edge = NONE;
         self.stamp = stamp;
@@ -208,8 +215,8 @@ impl Context {
         keys.insert(name.into(), value.into());
     }
 
-    /// For sources, in [`start`](crate::Operator::start): tells how much source time there is, in nanoseconds, so that views
-    /// can show progress. Of several sources the longest counts.
+    /// For sources, in [`start`](crate::Operator::start): tells how much source time there is, in
+    /// nanoseconds, so that views can show progress. Of several sources the longest counts.
     pub fn set_length_ns(&mut self, length_ns: u64) {
         self.length_ns = Some(self.length_ns.unwrap_or(0).max(length_ns));
     }
@@ -236,7 +243,8 @@ impl Context {
         slot.enter(operator);
     }
 
-    /// Whether the step of a sink that has just ended needs no more work: it pushed nothing, and its message is not measured.
+    /// Whether the step of a sink that has just ended needs no more work: it pushed nothing, and its message
+    /// is not measured.
     #[inline(always)]
     pub(crate) fn is_usual(&self) -> bool {
         self.next == NONE && self.stamp.due_ns == NO_DUE && self.joining.earlier.is_empty()
@@ -277,14 +285,15 @@ impl Context {
         }
     }
 
-    /// Joins the message that was just popped at `port` with the message in hand. Its stamp is in place already, and
-    /// `before` is the stamp and the keys in hand before it.
+    /// Joins the message that was just popped at `port` with the message in hand. Its stamp is in place
+    /// already, and `before` is the stamp and the keys in hand before it.
     ///
-    /// The first message of a step is in hand as it is. A message from another port joins it: the older stamp stays and
-    /// the keys are united, where the later value wins. A second message from the same port starts over.
+    /// The first message of a step is in hand as it is. A message from another port joins it: the older stamp
+    /// stays and the keys are united, where the later value wins. A second message from the same port starts
+    /// over.
     ///
-    /// The stamp of a message that came round a cycle (`feedback`) yields to others. Otherwise it would be the oldest for
-    /// ever.
+    /// The stamp of a message that came round a cycle (`feedback`) yields to others. Otherwise it would be
+    /// the oldest for ever.
     pub(crate) fn join(
         &mut self,
         port: usize,
@@ -319,7 +328,8 @@ impl Context {
         self.keys = united;
     }
 
-    /// Keeps the stamp of a message when the step takes another: a path or deadline that ends here needs each of them.
+    /// Keeps the stamp of a message when the step takes another: a path or deadline that ends here needs each
+    /// of them.
     #[cold]
     pub(crate) fn keep_earlier(&mut self, stamp: Stamp) {
         if self.hot[self.current as usize].flags & (flag::TRACKED | flag::END) != 0 && stamp.due_ns != NO_DUE

@@ -1,13 +1,15 @@
 //! An edge from one worker to another: a lock-free ring, and a bell on each side.
 //!
-//! Each end lives by what it has looked at itself: the consumer sees a message only after its worker has been told
-//! ([`Far::look`]), the producer sees room only after its worker has been told ([`Far::has_room`]). So on each worker the
-//! conditions of its operators change at well-known moments only, as they do with an edge inside one worker. Nothing is
-//! overlooked: each push rings the consumer's bell, and a pop that makes the room which the producer waits for rings
-//! the producer's. A bell that was rung and not yet heard is not rung twice.
+//! Each end lives by what it has looked at itself: the consumer sees a message only after its worker has been
+//! told ([`Far::look`]), the producer sees room only after its worker has been told ([`Far::has_room`]). So
+//! on each worker the conditions of its operators change at well-known moments only, as they do with an edge
+//! inside one worker. Nothing is overlooked: each push rings the consumer's bell, and a pop that makes the
+//! room which the producer waits for rings the producer's. A bell that was rung and not yet heard is not rung
+//! twice.
 //!
-//! To be told costs both sides trips to lines that the other writes, for each message. So a producer that is awake looks for room itself,
-//! and a consumer that spins while it has nothing to do looks for messages itself; they ask for the bell before they lie down.
+//! To be told costs both sides trips to lines that the other writes, for each message. So a producer that is
+//! awake looks for room itself, and a consumer that spins while it has nothing to do looks for messages
+//! itself; they ask for the bell before they lie down.
 
 use super::{EdgeSpec, Far, Initial, Probe};
 use crate::base::error::Error;
@@ -30,8 +32,8 @@ pub(crate) struct Notifier {
 
 impl Notifier {
     pub fn notify(&self) {
-        // `false`: rung before and not yet heard. It will be heard after this, and what was done before the call is seen
-        // then: that is what the inbox promises.
+        // `false`: rung before and not yet heard. It will be heard after this, and what was done before the
+        // call is seen then: that is what the inbox promises.
         self.inbox.schedule(self.slot, self.item);
     }
 }

@@ -1,5 +1,5 @@
-//! Both ends of an edge: typed for the ports, untyped for the engine. The plain case is a few instructions, all other
-//! cases are out of line.
+//! Both ends of an edge: typed for the ports, untyped for the engine. The plain case is a few instructions,
+//! all other cases are out of line.
 //!
 //! | file | edges |
 //! |---|---|
@@ -29,7 +29,8 @@ use onbeat_trace::record::WhenFull;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What the plan says of one edge, as its two ends need to know it. Numbers are those of the worker whose end it is.
+/// What the plan says of one edge, as its two ends need to know it. Numbers are those of the worker whose end
+/// it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EdgeSpec {
     /// Its place in the worker's edge states.
@@ -44,13 +45,15 @@ pub(crate) struct EdgeSpec {
     pub waits_at: u32,
     /// Bytes that a chunk on it may have; `u32::MAX` for other messages.
     pub quantum: u32,
-    /// Whether the consumer waits for this edge along with others, so that its emptiness is an unmet condition.
+    /// Whether the consumer waits for this edge along with others, so that its emptiness is an unmet
+    /// condition.
     pub counted: bool,
     /// Whether it closes a cycle: it has messages from the start, and its stamps yield to others.
     pub feedback: bool,
 }
 
-/// What the engine sees of one end of an edge without knowing its type; of both ends where they share a worker.
+/// What the engine sees of one end of an edge without knowing its type; of both ends where they share a
+/// worker.
 pub(crate) trait Probe: Send + Sync {
     /// Messages inside, as far as this end knows.
     fn len(&self, owner: &Owner) -> usize;
@@ -81,15 +84,16 @@ pub(crate) trait Far {
     fn close(&self, owner: &mut Owner);
     /// The consumer is done.
     fn leave(&self, owner: &mut Owner);
-    /// At the consumer's end: takes in view what has come. Says how many were in view before, how many are now, and
-    /// whether no more will come.
+    /// At the consumer's end: takes in view what has come. Says how many were in view before, how many are
+    /// now, and whether no more will come.
     fn poll(&self, owner: &mut Owner) -> (usize, usize, bool);
-    /// At the consumer's end: says that it looks by itself from now on, and need not be told of messages. (Of some kinds of edges it is told
-    /// all the same.)
+    /// At the consumer's end: says that it looks by itself from now on, and need not be told of messages. (Of
+    /// some kinds of edges it is told all the same.)
     fn decline_notifications(&self, owner: &Owner);
     /// At the consumer's end, where it looks by itself: whether a look would bring more in view, as a hint.
     fn has_come(&self, owner: &Owner) -> bool;
-    /// At the consumer's end, where it looks by itself: asks to be told of the next message. False where one has come.
+    /// At the consumer's end, where it looks by itself: asks to be told of the next message. False where one
+    /// has come.
     fn wait_for_message(&self, owner: &mut Owner) -> bool;
     /// At the producer's end: whether the consumer has taken some since this end found it full, as a hint.
     fn has_gone(&self, owner: &Owner) -> bool;
@@ -97,7 +101,8 @@ pub(crate) trait Far {
     fn is_drained(&self, owner: &mut Owner) -> bool;
     /// At the producer's end: whether the consumer is done.
     fn is_left(&self, owner: &Owner) -> bool;
-    /// At the producer's end, for one that found it full: whether there is room now. If not, it will be told when there is.
+    /// At the producer's end, for one that found it full: whether there is room now. If not, it will be told
+    /// when there is.
     fn has_room(&self, owner: &mut Owner) -> bool;
 }
 
@@ -123,7 +128,8 @@ impl Initial {
 pub(crate) enum EdgePlacement<'o> {
     /// On one worker.
     Local(&'o Owner, EdgeSpec),
-    /// The producer's worker, then the consumer's: each with what it calls the edge, and how the other wakes it.
+    /// The producer's worker, then the consumer's: each with what it calls the edge, and how the other wakes
+    /// it.
     Cross([(&'o Owner, EdgeSpec, Notifier); 2]),
 }
 

@@ -14,10 +14,10 @@ use std::sync::Arc;
 /// The producer's end of a port.
 #[derive(Clone)]
 pub(crate) enum OutLink<M> {
-    /// Not connected: messages go nowhere.
+    /// Not connected: messages are dropped.
     Open,
-    /// One edge that waits when full, to an operator with no other input: its number is here too, because the way from
-    /// one operator to the next is a chain of dependent loads, and this makes it one shorter.
+    /// One edge that waits when full, to an operator without other inputs. Its number is here too: the path
+    /// from one operator to the next is a chain of dependent loads, and this makes it one load shorter.
     Direct(Arc<Edge<M>>, u32),
     /// Any number of edges of any kind.
     Many(Box<[AnyEdge<M>]>),
@@ -26,11 +26,11 @@ pub(crate) enum OutLink<M> {
 /// The consumer's end of a port.
 #[derive(Clone)]
 pub(crate) enum InLink<M> {
-    /// Not connected: nothing comes.
+    /// Not connected: no message comes.
     Open,
     /// The only edge into this operator.
     Direct(Arc<Edge<M>>),
-    /// The only edge into an operator that has this one for a turn: it gets one message of it.
+    /// The only edge into a migrating end during its turn, which takes one message of it.
     Turn(Arc<Edge<M>>),
     /// Any number of edges, into an operator with any number of ports.
     Many(Box<ManyIn<M>>),
@@ -40,7 +40,7 @@ pub(crate) enum InLink<M> {
 pub(crate) struct ManyIn<M> {
     edges: Box<[AnyEdge<M>]>,
     merge: Merge,
-    /// Where the next look for an arrival begins.
+    /// Edge at which the next search for an arrival begins.
     turn: usize,
 }
 
@@ -53,17 +53,17 @@ pub(crate) fn out_link<M: Message>(ends: Vec<Box<dyn Any + Send>>) -> Box<dyn An
     })
 }
 
-/// What else leads into the operator that an edge leads to.
+/// Whether an edge is the only one into its consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alone {
     No,
-    /// Nothing.
+    /// It is the only edge.
     Yes,
-    /// Nothing, and it comes to have turns with this one.
+    /// It is the only edge, and the consumer is a migrating end that takes turns with it.
     Turns,
 }
 
-/// As [`out_link`].
+/// Makes the typed links of an input port; see [`out_link`].
 pub(crate) fn in_link<M: Message>(
     ends: Vec<Box<dyn Any + Send>>,
     merge: Option<Merge>,
@@ -100,7 +100,7 @@ impl<M: Message> AnyEdge<M> {
         }
     }
 
-    /// Of the producer's end for outputs, of the consumer's for inputs.
+    /// Returns the spec of the producer's end for outputs, of the consumer's end for inputs.
     fn spec(&self, input: bool) -> &EdgeSpec {
         match self {
             AnyEdge::Local(edge) => &edge.spec,
@@ -120,7 +120,7 @@ impl<M: Message> AnyEdge<M> {
         }
     }
 
-    /// Messages in view of the consumer.
+    /// Returns the number of messages that are visible to the consumer.
     fn len(&self, cx: &Context) -> usize {
         match self {
             AnyEdge::Local(edge) => edge.ring.len(&cx.owner),
@@ -145,7 +145,7 @@ impl<M: Message> AnyEdge<M> {
         }
     }
 
-    /// The stamp of the next message.
+    /// Returns the stamp of the next message.
     fn peek(&self, cx: &mut Context) -> Option<Stamp> {
         match self {
             AnyEdge::Local(edge) => edge.ring.peek(&cx.owner, |stamp| *stamp),
@@ -183,19 +183,19 @@ impl<M: Message> OutLink<M> {
         last.push(cx, message)
     }
 
-    /// The edge, where it is a direct one.
+    /// Returns the edge if it is a direct one.
     pub fn direct(&self) -> Option<DirectEdge> {
         let OutLink::Direct(edge, _) = self else { return None };
         Some(DirectEdge { number: edge.spec.number, quantum: edge.spec.quantum })
     }
 
-    /// Whether it is, and nothing is queued on it.
+    /// Whether the port has a direct edge without queued messages.
     #[inline]
     pub fn is_clear(&self, cx: &Context) -> bool {
         matches!(self, OutLink::Direct(edge, _) if edge.ring.is_empty(&cx.owner))
     }
 
-    /// Messages for which there is room on every edge that waits.
+    /// Returns the number of messages for which every waiting edge has room.
     pub fn room(&self, cx: &Context) -> usize {
         match self {
             OutLink::Open => usize::MAX,
@@ -204,7 +204,8 @@ impl<M: Message> OutLink<M> {
         }
     }
 
-    /// Looks at what workers at the other ends have taken: [`room`](Self::room) is exact after it.
+    /// Reads how many messages the workers at the other ends have taken. After it, [`room`](Self::room) is
+    /// exact.
     pub fn poll_room(&self, cx: &mut Context) {
         if let OutLink::Many(edges) = self {
             for edge in edges {
@@ -215,7 +216,7 @@ impl<M: Message> OutLink<M> {
         }
     }
 
-    /// The edges, as the producer's worker numbers them.
+    /// Returns the numbers of the edges on the producer's worker.
     pub fn numbers(&self) -> Vec<u32> {
         match self {
             OutLink::Open => Vec::new(),
@@ -224,7 +225,7 @@ impl<M: Message> OutLink<M> {
         }
     }
 
-    /// Bytes that a chunk from this port may have.
+    /// Returns the largest size of a chunk from this port, in bytes.
     pub fn quantum(&self) -> Option<u32> {
         match self {
             OutLink::Open => None,
@@ -245,20 +246,20 @@ impl<M: Message> InLink<M> {
         }
     }
 
-    /// The edge, where it is a direct one.
+    /// Returns the edge if it is a direct one.
     pub fn direct(&self) -> Option<DirectEdge> {
         let InLink::Direct(edge) = self else { return None };
         Some(DirectEdge { number: edge.spec.number, quantum: edge.spec.quantum })
     }
 
-    /// Lets the consumer's next step come without a message here.
+    /// Allows the consumer's next step without a message from this port.
     pub fn keep(&self, cx: &mut Context) {
         if let InLink::Many(many) = self {
             many.edges.iter().for_each(|edge| edge.keep(cx));
         }
     }
 
-    /// Messages waiting.
+    /// Returns the number of queued messages.
     pub fn len(&self, cx: &Context) -> usize {
         match self {
             InLink::Open => 0,
@@ -270,7 +271,7 @@ impl<M: Message> InLink<M> {
 }
 
 impl<M: Message> ManyIn<M> {
-    /// The next message of this port, in the order that the port asked for.
+    /// Takes the next message of this port, in the order of its [`Merge`].
     pub fn pop(&mut self, port: usize, cx: &mut Context) -> Option<M> {
         let at = match (self.edges.len(), self.merge) {
             (1, _) => Some(0),
@@ -289,8 +290,8 @@ impl<M: Message> ManyIn<M> {
         Some(message)
     }
 
-    /// The edge whose next message has the lowest (source time, origin, edge); none while an open edge is empty,
-    /// because what comes there may be earlier.
+    /// Returns the edge whose next message has the lowest (source time, origin, edge). `None` if an open edge
+    /// is empty, because an earlier message could still come there.
     fn earliest(&self, cx: &mut Context) -> Option<usize> {
         let mut best = None;
         for (at, edge) in self.edges.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The two operators that keep the order of a stretch in the middle of a graph: one hands out what comes, the other one takes
-//! it back in the order in which it was handed out.
+//! The two operators that keep the order of a stretch in the middle of a graph: one hands out what comes, the
+//! other one takes it back in the order in which it was handed out.
 
 use crate::operator::context::Context;
 use crate::operator::context::Lane;
@@ -10,12 +10,12 @@ use crate::{Error, Input, Output, Ports};
 use onbeat_queue::Ring;
 use std::sync::{Arc, OnceLock};
 
-/// Who was given what: the worker, and where the message came from. Both operators are in one part, so it is opened by that part's
-/// owner; the spread makes it when it starts.
+/// Who was given what: the worker, and where the message came from. Both operators are in one part, so it is
+/// opened by that part's owner; the spread makes it when it starts.
 type Handed = Arc<OnceLock<Ring<(), (usize, u64)>>>;
 
-/// Makes a spread of the output's message type, and a gather. They are used with one of another type each, and share what is
-/// put in the slot.
+/// Makes a spread of the output's message type, and a gather. They are used with one of another type each,
+/// and share what is put in the slot.
 pub(crate) type MakeSpread =
     fn(SpreadSizes, &mut Option<SharedOrder>) -> (Box<dyn Operator>, Box<dyn Operator>);
 
@@ -28,8 +28,9 @@ pub(crate) struct SpreadSizes {
     pub most: usize,
     /// Messages that each of the queues behind the first of them holds.
     pub capacity: usize,
-    /// Room that is left before each lane that is on another worker than the two, where no steps are slow. The first worker hands out nothing
-    /// while it does what falls to it, in a lane of its own and in the rest of the graph; the others live on what waits there.
+    /// Room that is left before each lane that is on another worker than the two, where no steps are slow.
+    /// The first worker hands out nothing while it does what falls to it, in a lane of its own and in the
+    /// rest of the graph; the others live on what waits there.
     pub spare: usize,
 }
 
@@ -58,8 +59,8 @@ pub(crate) fn make_spread<M: Message>(
     (Box::new(spread), Box::new(gather))
 }
 
-/// Messages that are to wait before a lane of another worker where steps are slow: it gets more in time, and what waits there keeps what
-/// waits for another of its lanes.
+/// Messages that are to wait before a lane of another worker where steps are slow: it gets more in time, and
+/// what waits there keeps what waits for another of its lanes.
 const AHEAD: usize = 2;
 
 struct Spread<M: Message> {
@@ -74,14 +75,15 @@ struct Spread<M: Message> {
 }
 
 impl<M: Message> Spread<M> {
-    /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets, so the others are
-    /// to have something first.
+    /// Whom the next message goes to. The first worker shares this one's: it works at once on what it gets,
+    /// so the others are to have something first.
     fn choose(&mut self, cx: &mut Context) -> usize {
         let spare = self.spares[usize::from(cx.replicas.slow_operators != 0)];
         let wants = |room: usize| room > spare;
         let (mut emptiest, mut room) = self.emptiest(cx);
         if !wants(room) {
-            // What they have taken meanwhile is looked at only where it matters: it brings a cache line from each.
+            // What they have taken meanwhile is looked at only where it matters: it brings a cache line from
+            // each.
             for out in &self.outs[1..] {
                 out.poll_room(cx);
             }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// A condition as the engine asks it.
 pub(crate) type Compiled = Box<dyn Condition>;
 
-/// Makes the conditions of an operator ready to be asked. `inputs` are the names of all its inputs; those that conditions name are
-/// known to exist.
+/// Makes the conditions of an operator ready to be asked. `inputs` are the names of all its inputs; those
+/// that conditions name are known to exist.
 pub(crate) fn compile(
     when: Vec<When>,
     inputs: &[String],
@@ -86,7 +86,8 @@ impl Condition for InputsCondition {
         let holds = view.inputs_are_waived()
             || match self.how {
                 How::All => ports.all(|port| enough(port) || closed(port)),
-                // An input that has ended with a few left is worked off; one that is empty is nobody's reason.
+                // An input that has ended with a few left is worked off; one that is empty is nobody's
+                // reason.
                 How::Any => {
                     ports.clone().any(|port| enough(port) || closed(port) && view.messages_at(port) > 0)
                         || ports.all(closed)

@@ -5,7 +5,8 @@ use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Has the conditions of an operator asked again. Cheap to clone, for any thread; it neither blocks nor allocates.
+/// Has the conditions of an operator asked again. Cheap to clone, for any thread; it neither blocks nor
+/// allocates.
 #[derive(Clone)]
 pub struct Waker {
     pub(crate) inbox: Arc<WorkerInbox>,
@@ -59,8 +60,8 @@ fn title(what: &str, name: &str) -> String {
     if name.is_empty() { format!("its {what}") } else { format!("{what} `{name}`") }
 }
 
-/// Lets an operator pass or holds it back, as often as you like: see [`When::gate`](crate::When::gate). All clones are the
-/// same gate.
+/// Lets an operator pass or holds it back, as often as you like: see [`When::gate`](crate::When::gate). All
+/// clones are the same gate.
 ///
 /// ```
 /// use onbeat_runtime::Gate;
@@ -120,8 +121,9 @@ impl fmt::Debug for Gate {
     }
 }
 
-/// Something that happens elsewhere and that an operator waits for: see [`When::event`](crate::When::event). All clones are the
-/// same event; when the last one of those outside of the graph is gone, it can happen no more.
+/// Something that happens elsewhere and that an operator waits for: see [`When::event`](crate::When::event).
+/// All clones are the same event; when the last one of those outside of the graph is gone, it can happen no
+/// more.
 ///
 /// ```
 /// use onbeat_runtime::{Event, Graph, Options, When};
@@ -172,8 +174,8 @@ impl Event {
         title("event", &self.state.name)
     }
 
-    /// It happens. From any thread, and as often as you like: what happens several times before the operator is stepped lets it
-    /// make one step.
+    /// It happens. From any thread, and as often as you like: what happens several times before the operator
+    /// is stepped lets it make one step.
     pub fn ring(&self) {
         // Relaxed: the waker makes it visible. Who attaches later looks at the count.
         self.state.rung.fetch_add(1, Ordering::Relaxed);

@@ -1,36 +1,35 @@
-//! What must hold before an operator is stepped, beyond "every input has a message and every output has room".
+//! Conditions of operators, besides the usual ones: each input has a message, and each output has room.
 
 mod built_in;
 mod conditions;
 mod handles;
 mod readable;
+mod view;
 
 pub use handles::{Event, Gate, Waker};
+pub use view::View;
 
 pub(crate) use built_in::{Compiled, compile};
 pub(crate) use conditions::{Conditions, InputEdges};
 pub(crate) use readable::{FileWatch, FileWatcher};
+pub(crate) use view::Asks;
 
 use crate::base::error::Error;
-use crate::base::options::Pace;
-use crate::operator::context::Context;
-use crate::operator::link::EdgeEnds;
 use crate::operator::ticker::Overrun;
-use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// A condition of an operator. Several hold together: the operator is stepped when all of them do.
+/// A condition of an operator. If an operator has several conditions, it is stepped when all of them hold.
 ///
-/// A condition about inputs takes the place of the usual "one message at least" for those inputs. An input that has ended
-/// keeps nobody waiting: the rest is worked off however little it is. How many messages an operator waits for has nothing to do
-/// with how many an edge holds, but for this: it cannot wait for more than the edges into a port hold.
+/// A condition on inputs replaces the usual one for these inputs: at least one message. It cannot ask for
+/// more messages than the edges into the port hold. An ended input no longer counts: the remaining messages
+/// are processed, however few they are.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Ports, Step, When};
 ///
-/// /// Adds up what there is.
+/// /// Takes all queued messages at each step.
 /// #[derive(Default)]
 /// struct Batches { input: Input<u64> }
 /// impl Operator for Batches {
@@ -92,11 +91,11 @@ pub(crate) enum Requirement {
     ChunkRoom(usize),
     AnyOf(Vec<When>),
     Own(OwnCondition),
-    /// Made in a way that means nothing; what the plan says of it.
+    /// A condition that makes no sense. The text is the plan's error.
     Misused(&'static str),
 }
 
-/// How several inputs count together.
+/// Rule that combines several inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Any,
@@ -113,28 +112,29 @@ impl fmt::Debug for OwnCondition {
 }
 
 impl When {
-    /// So many messages lie at an input. `""` is the only input.
+    /// At least `least` messages are queued at an input. `""` stands for the only input.
     pub fn messages(input: &str, least: usize) -> Self {
         When(Requirement::Messages { port: input.to_string(), least })
     }
 
-    /// An output has room for so many messages, on all edges that wait when they are full; 1 is usual. With 0 the operator is
-    /// stepped also when it is full, and asks [`Output::room`](crate::Output::room) itself. `""` is the only output.
+    /// An output has room for at least `least` messages, on all edges that wait when full. The usual value is
+    /// 1. With 0, the operator is also stepped when the output is full, and should check
+    ///    [`Output::room`](crate::Output::room). `""` stands for the only output.
     pub fn room(output: &str, least: usize) -> Self {
         When(Requirement::Room { port: output.to_string(), least })
     }
 
-    /// One of these inputs has a message; all inputs where none is named.
+    /// One of these inputs has a message. An empty list stands for all inputs.
     pub fn any<'n>(inputs: impl IntoIterator<Item = &'n str>) -> Self {
         Self::inputs(inputs, How::Any, 1)
     }
 
-    /// Each of these inputs has a message; all inputs where none is named.
+    /// Each of these inputs has a message. An empty list stands for all inputs.
     pub fn all<'n>(inputs: impl IntoIterator<Item = &'n str>) -> Self {
         Self::inputs(inputs, How::All, 1)
     }
 
-    /// So many messages lie at these inputs together; at all inputs where none is named.
+    /// These inputs have at least `least` queued messages in total. An empty list stands for all inputs.
     pub fn sum<'n>(inputs: impl IntoIterator<Item = &'n str>, least: usize) -> Self {
         Self::inputs(inputs, How::Sum, least)
     }
@@ -144,8 +144,8 @@ impl When {
         When(Requirement::Inputs { ports, how, least, timeout_ns: None })
     }
 
-    /// For [`any`](When::any) and [`all`](When::all): each of them needs so many messages to count. For others it is an error of the
-    /// plan.
+    /// For [`any`](When::any) and [`all`](When::all): sets the number of messages that an input needs to
+    /// count. For other conditions it is an error of the plan.
     pub fn least(mut self, messages: usize) -> Self {
         match &mut self.0 {
             Requirement::Inputs { least, .. } | Requirement::Messages { least, .. } => *least = messages,
@@ -154,8 +154,9 @@ impl When {
         self
     }
 
-    /// For [`any`](When::any), [`all`](When::all) and [`sum`](When::sum): when this much time has passed since the last step,
-    /// the next one comes anyway, with whatever messages there are, and be it none. For others it is an error of the plan.
+    /// For [`any`](When::any), [`all`](When::all) and [`sum`](When::sum): sets the time in nanoseconds after
+    /// the last step at which the next step comes anyway, even without messages. For other conditions it is
+    /// an error of the plan.
     pub fn timeout_ns(mut self, time_ns: u64) -> Self {
         match &mut self.0 {
             Requirement::Inputs { timeout_ns, .. } => *timeout_ns = Some(time_ns),
@@ -168,38 +169,41 @@ impl When {
         self
     }
 
-    /// `size` messages lie at an input, or the first of fewer has waited for `delay_ns` nanoseconds. `""` is the only input.
+    /// `size` messages are queued at an input, or the first of fewer has waited for `delay_ns` nanoseconds.
+    /// `""` stands for the only input.
     pub fn batch(input: &str, size: usize, delay_ns: u64) -> Self {
         When(Requirement::Batch { port: input.to_string(), size, delay_ns })
     }
 
-    /// The operator is stepped so often, and is done then.
+    /// The operator has made fewer than `steps` steps. After that many it is done.
     pub fn count(steps: u64) -> Self {
         When(Requirement::Count(steps))
     }
 
-    /// The gate is open. A run that is stopped opens all gates, so that what is under way gets through.
+    /// The gate is open. A run that is being stopped opens all gates, so that messages in flight get through.
     pub fn gate(gate: &Gate) -> Self {
         When(Requirement::Gate(gate.clone()))
     }
 
-    /// The event was rung since the last step. An operator that waits for an event that nobody can ring any more is done.
+    /// The event was rung since the last step. If nobody can ring the event any more, the operator is done.
     pub fn event(event: &Event) -> Self {
         When(Requirement::Event(event.inside()))
     }
 
-    /// A read from this file would not wait: it has data, or its end has come. A socket, a pipe, an eventfd; regular files always
-    /// are readable. A thread of its own, `onbeat-events`, waits for all such files of a run.
+    /// A read from this file would not block: data has come, or the end. Meant for sockets, pipes and
+    /// eventfds; regular files are always readable. One thread, `onbeat-events`, waits for all such files of
+    /// a run.
     pub fn readable(file: impl Into<OwnedFd>) -> Self {
         When(Requirement::Readable(Arc::new(file.into())))
     }
 
-    /// The next tick of a period is due; see [`Ticker`](crate::Ticker). Messages of a source are due at their tick.
+    /// The next tick of a period is due; see [`Ticker`](crate::Ticker). Messages of a source are due at their
+    /// tick.
     pub fn period_ns(period_ns: u64, overrun: Overrun) -> Self {
         When(Requirement::Period { period_ns, overrun })
     }
 
-    /// Its period in nanoseconds, if it is one.
+    /// Returns the period in nanoseconds of a [`period_ns`](Self::period_ns) condition.
     pub(crate) fn tick_ns(&self) -> Option<u64> {
         match self.0 {
             Requirement::Period { period_ns, .. } => Some(period_ns),
@@ -207,17 +211,18 @@ impl When {
         }
     }
 
-    /// So many chunks are free for each output with samples.
+    /// At least `chunks` chunks are free for each output with samples.
     pub fn chunk_room(chunks: usize) -> Self {
         When(Requirement::ChunkRoom(chunks))
     }
 
-    /// One of these holds. ([`room`](When::room) cannot be among them: an output without room always waits.)
+    /// At least one of these conditions holds. [`room`](When::room) cannot be among them: an operator always
+    /// waits for the room of its outputs.
     pub fn any_of(conditions: impl IntoIterator<Item = When>) -> Self {
         When(Requirement::AnyOf(conditions.into_iter().collect()))
     }
 
-    /// A condition of your own.
+    /// A user-defined condition.
     pub fn own(condition: impl Condition) -> Self {
         When(Requirement::Own(OwnCondition(Box::new(condition))))
     }
@@ -231,7 +236,7 @@ impl When {
         }
     }
 
-    /// Whether it needs a [`FileWatcher`].
+    /// Whether the condition needs a [`FileWatcher`].
     pub(crate) fn waits_for_files(&self) -> bool {
         match &self.0 {
             Requirement::Readable(_) => true,
@@ -245,27 +250,27 @@ impl When {
     }
 }
 
-/// What a [`Condition`] says.
+/// Answer of a [`Condition`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds.
+    /// The condition holds.
     Holds,
-    /// It does not. It is asked again when a message comes, an input ends, an output gets room, an alarm rings or its
-    /// [`Waker`] is called.
+    /// The condition does not hold. It is checked again when a message comes, an input ends, an output gets
+    /// room, an alarm rings or its [`Waker`] is called.
     Waits,
-    /// It does not, and is asked again at this time on the run's clock, if not before.
+    /// The condition does not hold. It is checked again at this time in nanoseconds on the run's clock, or
+    /// earlier as for `Waits`.
     Until(u64),
-    /// It never will again: the operator is done.
+    /// The condition never holds again: the operator is done.
     Never,
 }
 
-/// A condition of one's own: what must hold before an operator is stepped. It is asked on the worker, so it is quick and does
-/// not wait.
+/// A user-defined condition of an operator. The worker calls it, so it must be quick and must not block.
 ///
 /// ```
 /// use onbeat_runtime::{Condition, Error, Graph, Options, Verdict, View, When};
 ///
-/// /// No more than one step per message of source time: lets every other step pass.
+/// /// Allows step `n` from `n` µs after the start of the run on.
 /// struct EveryOther(u64);
 /// impl Condition for EveryOther {
 ///     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
@@ -290,106 +295,29 @@ pub enum Verdict {
 /// # Ok::<(), onbeat_runtime::RunError>(())
 /// ```
 pub trait Condition: Send + 'static {
-    /// Whether it holds now.
+    /// Checks whether the condition holds now.
     ///
     /// # Errors
-    /// The run fails as if the operator had.
+    /// An error counts as an error of the operator's step.
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error>;
 
-    /// The operator was stepped.
+    /// Called after each step of the operator. The default does nothing.
     fn stepped(&mut self, view: &View<'_>) {
         let _ = view;
     }
 
-    /// What the operator waits for, as in "x waits for …".
+    /// Returns the noun for "`x` waits for …" in messages.
     fn describe(&self) -> String;
 
-    /// Before the first step: how to have it asked again from elsewhere.
+    /// Called before the first step with a waker, through which any thread can have the condition checked
+    /// again. The default does nothing.
     fn attach(&mut self, waker: &Waker) {
         let _ = waker;
     }
 
-    /// Whether somebody outside of the graph may make it hold, through its [`Waker`]. While an operator waits for such a
-    /// condition, nothing to do is no dead-lock.
+    /// Whether something outside of the graph can make the condition hold, through its [`Waker`]. While an
+    /// operator waits for such a condition, an idle run is not a deadlock. The default is `false`.
     fn is_outside(&self) -> bool {
         false
-    }
-}
-
-/// What a condition can see of its operator.
-pub struct View<'w> {
-    pub(crate) cx: &'w Context,
-    pub(crate) edges: &'w [EdgeEnds],
-    pub(crate) of: &'w Conditions,
-    /// Input conditions count as holding: the activation goes on, or all inputs have ended.
-    pub(crate) waived: bool,
-    /// What is asked for by the answer.
-    pub(crate) asks: Asks,
-}
-
-/// What conditions ask of the engine beside their verdict.
-#[derive(Default)]
-pub(crate) struct Asks {
-    /// Source time and due time of the tick that lets the step through.
-    pub tick: Cell<Option<(u64, u64)>>,
-    /// To be asked again when so many chunks of a store are free.
-    pub chunks: Cell<Option<(usize, usize)>>,
-    pub notes: RefCell<Vec<String>>,
-}
-
-impl View<'_> {
-    /// Now, in nanoseconds on the run's clock.
-    pub fn now_ns(&self) -> u64 {
-        self.cx.now_ns()
-    }
-
-    /// When the run began, on its clock.
-    pub fn start_ns(&self) -> u64 {
-        self.cx.start_ns()
-    }
-
-    /// Whether the run is coming to its end.
-    pub fn is_stopping(&self) -> bool {
-        self.cx.is_stopping()
-    }
-
-    /// Whether sources go as fast as they can.
-    pub fn is_fast(&self) -> bool {
-        self.cx.pace(Pace::Real) == Pace::Fast
-    }
-
-    /// Steps so far.
-    pub fn steps(&self) -> u64 {
-        self.of.steps
-    }
-
-    /// Messages that lie at an input; 0 where there is none of this name.
-    pub fn messages(&self, input: &str) -> usize {
-        self.of.input(input).map_or(0, |port| self.messages_at(port))
-    }
-
-    /// Whether an input has ended: nothing more will come, though there may be messages left.
-    pub fn is_closed(&self, input: &str) -> bool {
-        self.of.input(input).is_some_and(|port| self.is_closed_at(port))
-    }
-
-    /// Whether the step is to come however few messages there are: all inputs have ended, or the operator asked for it.
-    pub fn inputs_are_waived(&self) -> bool {
-        self.waived
-    }
-
-    /// Says something in the record, as [`Context::note`] does.
-    pub fn note(&self, text: impl Into<String>) {
-        self.asks.notes.borrow_mut().push(text.into());
-    }
-
-    pub(crate) fn messages_at(&self, input: usize) -> usize {
-        let edges = self.of.inputs.get(input).map_or(&[][..], |input| &input.edges);
-        edges.iter().map(|&edge| self.edges[edge as usize].probe.len(&self.cx.owner)).sum()
-    }
-
-    pub(crate) fn is_closed_at(&self, input: usize) -> bool {
-        let edges = self.of.inputs.get(input).map_or(&[][..], |input| &input.edges);
-        edges.iter().all(|&edge| self.cx.edges[edge as usize].closed)
     }
 }

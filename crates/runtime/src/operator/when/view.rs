@@ -1,0 +1,86 @@
+//! View of an operator for its conditions.
+
+use super::conditions::Conditions;
+use crate::base::options::Pace;
+use crate::operator::context::Context;
+use crate::operator::link::EdgeEnds;
+use std::cell::{Cell, RefCell};
+
+/// State of an operator that its conditions can read.
+pub struct View<'w> {
+    pub(crate) cx: &'w Context,
+    pub(crate) edges: &'w [EdgeEnds],
+    pub(crate) of: &'w Conditions,
+    /// Whether input conditions count as holding: the activation continues, or all inputs have ended.
+    pub(crate) waived: bool,
+    /// Requests besides the verdict.
+    pub(crate) asks: Asks,
+}
+
+/// Requests of conditions to the engine besides their verdict.
+#[derive(Default)]
+pub(crate) struct Asks {
+    /// Source time and due time of the tick that allows the step.
+    pub tick: Cell<Option<(u64, u64)>>,
+    /// Store and number of its chunks that must be free before the next check.
+    pub chunks: Cell<Option<(usize, usize)>>,
+    pub notes: RefCell<Vec<String>>,
+}
+
+impl View<'_> {
+    /// Returns the time in nanoseconds on the run's clock.
+    pub fn now_ns(&self) -> u64 {
+        self.cx.now_ns()
+    }
+
+    /// Returns the start of the run in nanoseconds on its clock.
+    pub fn start_ns(&self) -> u64 {
+        self.cx.start_ns()
+    }
+
+    /// Whether the run is being stopped.
+    pub fn is_stopping(&self) -> bool {
+        self.cx.is_stopping()
+    }
+
+    /// Whether the run's pace is [`Pace::Fast`].
+    pub fn is_fast(&self) -> bool {
+        self.cx.pace(Pace::Real) == Pace::Fast
+    }
+
+    /// Returns the number of steps of the operator so far.
+    pub fn steps(&self) -> u64 {
+        self.of.steps
+    }
+
+    /// Returns the number of messages queued at an input; 0 if no input has this name.
+    pub fn messages(&self, input: &str) -> usize {
+        self.of.input(input).map_or(0, |port| self.messages_at(port))
+    }
+
+    /// Whether an input has ended. Messages may still be queued there.
+    pub fn is_closed(&self, input: &str) -> bool {
+        self.of.input(input).is_some_and(|port| self.is_closed_at(port))
+    }
+
+    /// Whether the step should come however few messages there are: all inputs have ended, or the operator
+    /// asked for the step.
+    pub fn inputs_are_waived(&self) -> bool {
+        self.waived
+    }
+
+    /// Adds a note to the record, like [`Context::note`].
+    pub fn note(&self, text: impl Into<String>) {
+        self.asks.notes.borrow_mut().push(text.into());
+    }
+
+    pub(crate) fn messages_at(&self, input: usize) -> usize {
+        let edges = self.of.inputs.get(input).map_or(&[][..], |input| &input.edges);
+        edges.iter().map(|&edge| self.edges[edge as usize].probe.len(&self.cx.owner)).sum()
+    }
+
+    pub(crate) fn is_closed_at(&self, input: usize) -> bool {
+        let edges = self.of.inputs.get(input).map_or(&[][..], |input| &input.edges);
+        edges.iter().all(|&edge| self.cx.edges[edge as usize].closed)
+    }
+}
