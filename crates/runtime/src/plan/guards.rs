@@ -1,4 +1,4 @@
-//! What would hang a machine is refused; what may be a mistake is pointed out.
+//! Guards: refuse settings that would hang a machine, and point out likely mistakes.
 
 use super::{GraphError, PoolPlan, WorkerPlan};
 use crate::base::idle::Idle;
@@ -6,7 +6,7 @@ use crate::base::options::Options;
 use onbeat_os::interrupts::{self, InterruptThread};
 use onbeat_os::{CoreSet, Policy, memory};
 
-/// What the guards look at beside the plan.
+/// State of the machine that the guards check in addition to the plan.
 pub(super) struct Ground {
     pub isolated: CoreSet,
     pub interrupts: Vec<InterruptThread>,
@@ -64,7 +64,7 @@ fn check_on(
                 return Err(wrong(
                     "idle",
                     format!(
-                        "pool `{name}`: a worker under {policy} that spins for ever on {core} leaves nothing to the kernel there, \
+                        "pool `{name}`: a worker under {policy} that spins forever on {core} leaves nothing to the kernel there, \
                          and {isolated}: use idle = \"park\" or \"spin:20us\", an isolated core (isolcpus=) that does no \
                          house-keeping, or --force"
                     ),
@@ -90,7 +90,7 @@ fn check_on(
     Ok(notes)
 }
 
-/// Interrupt threads that a worker would keep from running: one of them may bring the data that it waits for.
+/// Interrupt threads that a worker would block. One of them may deliver the data that the worker waits for.
 fn above_interrupts(ground: &Ground, name: &str, priority: u8, cores: &[Option<usize>]) -> Option<String> {
     const SHOWN: usize = 3;
     let is_below = |thread: &&InterruptThread| {
@@ -146,8 +146,8 @@ mod tests {
         for (policy, idle, core, options, part) in [
             ("f:99", Idle::Park, Some(1), &plain, "priority 99"),
             ("r:99", Idle::Park, Some(1), &forced, "priority 99"),
-            ("f:80", Idle::Spin, Some(1), &plain, "for ever on core 1"),
-            ("r:80", Idle::Spin, None, &plain, "for ever on any core"),
+            ("f:80", Idle::Spin, Some(1), &plain, "forever on core 1"),
+            ("r:80", Idle::Spin, None, &plain, "forever on any core"),
             ("f:80", Idle::Spin, Some(2), &house, "house-keeping, or --force"),
         ] {
             let error = asked(policy, idle, core, options).unwrap_err().to_string();
