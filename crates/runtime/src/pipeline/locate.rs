@@ -98,7 +98,8 @@ impl Search<'_> {
         self.top.raw(key).map(Spanned::span)
     }
 
-    /// Place of a key of a pool, or of an operator that the pool names. The last pool of this name is the duplicate.
+    /// Place of a key of a pool, or of an operator that the pool names. The last pool of this name is the
+    /// duplicate.
     fn pool(&self, name: &str, key: &str, operator: Option<&str>) -> Option<Range<usize>> {
         let is_text = |value: &Spanned<DeValue<'_>>, text: &str| matches!(value.get_ref(), DeValue::String(found) if found == text);
         let tables = self.top.tables("pool").ok()?.iter().rev();

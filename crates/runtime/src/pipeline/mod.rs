@@ -72,12 +72,8 @@ const FILE_BYTES: u64 = 16 << 20;
 /// # registry.add(Kind::new("count", "counts", "to = 3", |p: &Count, _: &Folders| {
 /// #     Ok(Source { out: Output::default(), next: 0, to: p.to })
 /// # }));
-/// # registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| Ok(Sink { input: Input::default() })));
-/// let text = r#"
-/// [[operator]]
-/// name = "numbers"
-/// kind = "count"
-/// to = 3
+/// # registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| Ok(Sink { input: Input::default()
+/// }))); let text = r#" [[operator]] name = "numbers" kind = "count" to = 3
 ///
 /// [[operator]]
 /// name = "end"
@@ -237,8 +233,8 @@ fn has_operator(root: &DeTable<'_>, name: &str) -> bool {
     operators.is_some_and(|operators| operators.iter().any(is_named))
 }
 
-/// Configuration of the run: defaults filled in, settings applied, subgraphs expanded. Keys are those of the file.
-/// Quantities are plain numbers in seconds and bytes.
+/// Configuration of the run: defaults filled in, settings applied, subgraphs expanded. Keys are those of the
+/// file. Quantities are plain numbers in seconds and bytes.
 fn config(
     plan: &Plan,
     options: &Options,

@@ -22,7 +22,10 @@ type Shown = Vec<(&'static str, Value)>;
 pub(super) fn on_error(section: &Section<'_, '_>) -> Result<(OnError, Shown), Fault> {
     let word = section.get::<Word>("on_error")?.map_or(Word::Stop, |word| *word.get_ref());
     if let Some(restart) = section.raw("restart").filter(|_| word != Word::Restart) {
-        let message = format!("`restart` of {} says how it is started again, but `on_error` does not ask for it", section.what);
+        let message = format!(
+            "`restart` of {} says how it is started again, but `on_error` does not ask for it",
+            section.what
+        );
         return Err(Fault::at(restart.span(), message).help("write on_error = \"restart\" next to it"));
     }
     Ok(match word {

@@ -6,8 +6,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Text of the file and the settings. The file is at `0..text.len()`. The settings follow, each after a gap of one
-/// byte.
+/// Text of the file and the settings. The file is at `0..text.len()`. The settings follow, each after a gap
+/// of one byte.
 pub(super) struct Source<'a> {
     file: &'a str,
     text: &'a str,

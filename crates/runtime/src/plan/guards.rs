@@ -64,7 +64,7 @@ fn check_on(
                 return Err(wrong(
                     "idle",
                     format!(
-                        "pool `{name}`: a worker under {policy} that spins forever on {core} leaves nothing to the kernel there, \
+                        "pool `{name}`: a worker under {policy} that spins for ever on {core} leaves nothing to the kernel there, \
                          and {isolated}: use idle = \"park\" or \"spin:20us\", an isolated core (isolcpus=) that does no \
                          house-keeping, or --force"
                     ),
@@ -146,8 +146,8 @@ mod tests {
         for (policy, idle, core, options, part) in [
             ("f:99", Idle::Park, Some(1), &plain, "priority 99"),
             ("r:99", Idle::Park, Some(1), &forced, "priority 99"),
-            ("f:80", Idle::Spin, Some(1), &plain, "forever on core 1"),
-            ("r:80", Idle::Spin, None, &plain, "forever on any core"),
+            ("f:80", Idle::Spin, Some(1), &plain, "for ever on core 1"),
+            ("r:80", Idle::Spin, None, &plain, "for ever on any core"),
             ("f:80", Idle::Spin, Some(2), &house, "house-keeping, or --force"),
         ] {
             let error = asked(policy, idle, core, options).unwrap_err().to_string();

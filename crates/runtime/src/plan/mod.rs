@@ -151,7 +151,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Makes a plan. `lanes` has the worker of each operator, by place; with it, the graph has been checked before.
+    /// Makes a plan. `lanes` has the worker of each operator, by place; with it, the graph has been checked
+    /// before.
     fn of(graph: &Graph, options: &Options, lanes: Option<&[usize]>) -> Result<Self, GraphError> {
         let Options { scale, clock, .. } = *options;
         if !(1e-6..=1e6).contains(&scale) || clock == ClockKind::Manual && scale != 1.0 {
@@ -169,63 +170,9 @@ impl Plan {
             when::check(graph, &wires, &sizes.edges)?;
             resolve::check_restarts(graph)?;
         }
-        let mut number_of = vec![0; order.len()];
-        for (number, &place) in order.iter().enumerate() {
-            number_of[place] = number;
-        }
-        let wires: Vec<Wire> = wires
-            .into_iter()
-            .map(|wire| Wire { from: number_of[wire.from], to: number_of[wire.to], ..wire })
-            .collect();
-        let mut has_input = vec![false; order.len()];
-        for wire in wires.iter().filter(|wire| wire.required) {
-            has_input[wire.to] = true;
-        }
-        let sent = |number| {
-            let edges = wires.iter().zip(&sizes.edges).filter(move |(wire, _)| wire.from == number);
-            edges.map(|(_, size)| size.quantum as u32).min()
-        };
-        let operators: Vec<OperatorPlan> = order
-            .iter()
-            .enumerate()
-            .map(|(number, &place)| {
-                let node = &graph.operators[place];
-                OperatorPlan {
-                    name: node.name.clone(),
-                    kind: node.kind.clone(),
-                    part: workers.part_of[number],
-                    source: !has_input[number],
-                    period_ns: period_ns(node, options, sent(number)),
-                    deadline_ns: node.deadline_ns,
-                    budget_ns: node.budget_ns,
-                    on_miss: node.on_miss,
-                    on_error: node.on_error,
-                }
-            })
-            .collect();
-        let edges = wires
-            .iter()
-            .zip(&graph.edges)
-            .zip(&sizes.edges)
-            .map(|((wire, asked), size)| {
-                let output = &graph.operators[order[wire.from]].ports.outputs[wire.out];
-                let input = &graph.operators[order[wire.to]].ports.inputs[wire.input];
-                EdgePlan {
-                    from: format!("{}.{}", operators[wire.from].name, output.name),
-                    to: format!("{}.{}", operators[wire.to].name, input.name),
-                    message: output.label.clone(),
-                    capacity: size.capacity,
-                    when_full: asked.when_full,
-                    quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
-                    queue: match asked.when_full {
-                        _ if operators[wire.from].part == operators[wire.to].part => "ring",
-                        WhenFull::DropOldest | WhenFull::Latest => "overwriting ring",
-                        WhenFull::Wait | WhenFull::DropNewest | WhenFull::Error => "spsc ring",
-                    },
-                    initial: asked.initial.len(),
-                }
-            })
-            .collect();
+        let wires = numbered(wires, &order);
+        let operators = operator_rows(graph, &order, &wires, &workers, &sizes, options);
+        let edges = edge_rows(graph, &order, &wires, &sizes, &operators);
         let mut plan = Plan {
             name: graph.name.clone(),
             scheduler: options.scheduler,
@@ -308,4 +255,83 @@ impl Plan {
 fn period_ns(node: &Node, options: &Options, quantum_bytes: Option<u32>) -> Option<u64> {
     let own_ns = node.operator.rate(options.pace).and_then(|rate| rate.period_ns(quantum_bytes));
     node.when.iter().filter_map(When::tick_ns).chain(own_ns).min()
+}
+
+/// Edges by operator number, made of edges by place.
+fn numbered(wires: Vec<Wire>, order: &[usize]) -> Vec<Wire> {
+    let mut number_of = vec![0; order.len()];
+    for (number, &place) in order.iter().enumerate() {
+        number_of[place] = number;
+    }
+    wires
+        .into_iter()
+        .map(|wire| Wire { from: number_of[wire.from], to: number_of[wire.to], ..wire })
+        .collect()
+}
+
+/// Rows of the operators, by number. `wires` has operator numbers.
+fn operator_rows(
+    graph: &Graph,
+    order: &[usize],
+    wires: &[Wire],
+    workers: &Workers,
+    sizes: &sizes::Sizes,
+    options: &Options,
+) -> Vec<OperatorPlan> {
+    let mut has_input = vec![false; order.len()];
+    for wire in wires.iter().filter(|wire| wire.required) {
+        has_input[wire.to] = true;
+    }
+    let sent = |number| {
+        let edges = wires.iter().zip(&sizes.edges).filter(move |(wire, _)| wire.from == number);
+        edges.map(|(_, size)| size.quantum as u32).min()
+    };
+    let row = |(number, &place): (usize, &usize)| {
+        let node = &graph.operators[place];
+        OperatorPlan {
+            name: node.name.clone(),
+            kind: node.kind.clone(),
+            part: workers.part_of[number],
+            source: !has_input[number],
+            period_ns: period_ns(node, options, sent(number)),
+            deadline_ns: node.deadline_ns,
+            budget_ns: node.budget_ns,
+            on_miss: node.on_miss,
+            on_error: node.on_error,
+        }
+    };
+    order.iter().enumerate().map(row).collect()
+}
+
+/// Rows of the edges. `wires` has operator numbers.
+fn edge_rows(
+    graph: &Graph,
+    order: &[usize],
+    wires: &[Wire],
+    sizes: &sizes::Sizes,
+    operators: &[OperatorPlan],
+) -> Vec<EdgePlan> {
+    wires
+        .iter()
+        .zip(&graph.edges)
+        .zip(&sizes.edges)
+        .map(|((wire, asked), size)| {
+            let output = &graph.operators[order[wire.from]].ports.outputs[wire.out];
+            let input = &graph.operators[order[wire.to]].ports.inputs[wire.input];
+            EdgePlan {
+                from: format!("{}.{}", operators[wire.from].name, output.name),
+                to: format!("{}.{}", operators[wire.to].name, input.name),
+                message: output.label.clone(),
+                capacity: size.capacity,
+                when_full: asked.when_full,
+                quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
+                queue: match asked.when_full {
+                    _ if operators[wire.from].part == operators[wire.to].part => "ring",
+                    WhenFull::DropOldest | WhenFull::Latest => "overwriting ring",
+                    WhenFull::Wait | WhenFull::DropNewest | WhenFull::Error => "spsc ring",
+                },
+                initial: asked.initial.len(),
+            }
+        })
+        .collect()
 }

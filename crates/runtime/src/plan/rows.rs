@@ -56,7 +56,8 @@ pub struct OperatorPlan {
     pub part: usize,
     /// Whether it is a source: it waits for no input, and takes turns with other sources.
     pub source: bool,
-    /// Time between two of its messages, in nanoseconds; `None` unless it keeps time and knows it before the run.
+    /// Time between two of its messages, in nanoseconds; `None` unless it keeps time and knows it before the
+    /// run.
     pub period_ns: Option<u64>,
     /// Time limit from the source's due time to the end of its step, in nanoseconds.
     pub deadline_ns: Option<u64>,

@@ -121,12 +121,7 @@ fn check_initial(graph: &Graph, wires: &[Wire], sizes: &[Size]) -> Result<(), Gr
 
 /// Lowers the quantum of an edge to that of the edges on which its consumer may pass chunks on.
 /// The quantum of an edge is a hard limit.
-fn limit_to_outputs(
-    graph: &Graph,
-    wires: &[Wire],
-    order: &[usize],
-    edges: &mut [Size],
-) -> Vec<Obtained> {
+fn limit_to_outputs(graph: &Graph, wires: &[Wire], order: &[usize], edges: &mut [Size]) -> Vec<Obtained> {
     let mut out_of: Vec<Vec<usize>> = vec![Vec::new(); graph.operators.len()];
     let mut into: Vec<Vec<usize>> = vec![Vec::new(); graph.operators.len()];
     for (edge, wire) in wires.iter().enumerate() {
@@ -177,8 +172,8 @@ fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     input.sample_bytes.is_some() && input.message == output.message && !output.fresh
 }
 
-/// Whether chunks from the store that serves edge `edge` may leave by edge `next`. This includes neighbours with
-/// one step that write other chunks: they exchange the chunk that they hold for the one that they write.
+/// Whether chunks from the store that serves edge `edge` may leave by edge `next`. This includes neighbours
+/// with one step that write other chunks: they exchange the chunk that they hold for the one that they write.
 fn goes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     passes_on(graph, wires, edge, next) || graph.operators[wires[edge].to].role.is_some_and(Role::is_inside)
 }
@@ -218,7 +213,8 @@ fn stores(
             let to = wires[edge].to;
             let on = out_of[to].iter().copied().filter(|&next| goes_on(graph, wires, edge, next));
             open.extend(on.clone().map(|next| (maker, next)));
-            // An operator of another part that changes a shared chunk makes a copy in its own part, and passes that on.
+            // An operator of another part that changes a shared chunk makes a copy in its own part, and
+            // passes that on.
             let copier = part_at[to];
             if copier != maker && classes.entry((copier, quantum)).or_default().copies.insert(edge) {
                 open.extend(on.map(|next| (copier, next)));

@@ -65,7 +65,8 @@ struct Alike {
 }
 
 impl Workers {
-    /// Places operators on workers. `wires` has places in the graph; `order` has the place of each operator number.
+    /// Places operators on workers. `wires` has places in the graph; `order` has the place of each operator
+    /// number.
     pub fn new(
         graph: &Graph,
         wires: &[Wire],
@@ -328,8 +329,8 @@ fn waves(graph: &Graph, wires: &[Wire], order: &[usize], together: &[usize]) -> 
 }
 
 /// Part of each operator, by operator number. Neighbours that can share a step form one part, unless each is
-/// known to be expensive enough to move alone. A source before them and a sink after them join if they have no
-/// state: waiting for the outside of such an end does not delay the others.
+/// known to be expensive enough to move alone. A source before them and a sink after them join if they have
+/// no state: waiting for the outside of such an end does not delay the others.
 fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Vec<usize> {
     let mut number_of = vec![0; order.len()];
     for (number, &place) in order.iter().enumerate() {
@@ -377,8 +378,8 @@ fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -
 }
 
 /// Cost of each operator, by operator number. A measured cost has precedence over a stated one.
-/// Without either, 1 µs is assumed, and 0 for sources and sinks. With fewer operators than workers, sources and
-/// sinks count as well.
+/// Without either, 1 µs is assumed, and 0 for sources and sinks. With fewer operators than workers, sources
+/// and sinks count as well.
 fn costs(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options, workers: usize) -> Vec<Cost> {
     let (mut takes, mut sends) = (vec![false; order.len()], vec![false; order.len()]);
     for wire in wires {

@@ -1,9 +1,9 @@
 //! Number of messages in a turn of a source that goes from worker to worker.
 //!
 //! Passing the turn moves some cache lines between cores, one after the other. No other worker has a turn
-//! meanwhile, and a light chain spends most of its time waiting for this. So a turn has several messages if they
-//! follow each other quickly. Otherwise it has one: the next worker would wait for the rest of the turn, and its
-//! own message would be late.
+//! meanwhile, and a light chain spends most of its time waiting for this. So a turn has several messages if
+//! they follow each other quickly. Otherwise it has one: the next worker would wait for the rest of the turn,
+//! and its own message would be late.
 
 use crate::operator::context::Context;
 use crate::operator::link::Probe;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 const MOST: u32 = 8;
 
 /// Most bytes of chunks in one turn: the next operators find them in the caches near the core. (Measured on a
-/// machine with caches of 48 KiB and 2 MiB: 3 chunks of 16 KiB in a turn give 2 to 5 % more than 4, and 3 to 8 %
-/// more than 2, but 2 of 32 KiB up to 10 % more than one.)
+/// machine with caches of 48 KiB and 2 MiB: 3 chunks of 16 KiB in a turn give 2 to 5 % more than 4, and 3 to
+/// 8 % more than 2, but 2 of 32 KiB up to 10 % more than one.)
 const BYTES: u32 = 48 << 10;
 /// Most bytes of chunks in a turn of two messages.
 const BYTES_OF_TWO: u32 = 64 << 10;
@@ -87,7 +87,8 @@ impl Block {
         if pace.left == 0 {
             // Virtual time stands still while there is work, so messages always follow each other quickly.
             let now_ns = cx.now_ns();
-            // Turns of two gain less than turns of four, and cost as much: one worker waits for the turn of another.
+            // Turns of two gain less than turns of four, and cost as much: one worker waits for the turn of
+            // another.
             let dense_ns = (TURN_NS / u64::from(self.most)).min(HALF_NS * u64::from(self.most));
             // The messages are shared by all workers.
             pace.is_dense = pace.measured.is_some_and(|(then_ns, before)| {

@@ -171,8 +171,8 @@ impl Builder<'_> {
         // Messages in a lane: those in its queues, and one in each of its operators.
         let inside = stretch.operators.iter().map(|&place| wires.iter().position(|wire| wire.to == place));
         let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
-        // The queues at the ends have twice the capacity: for messages of a lane that is ahead, and for messages
-        // that wait for their turn.
+        // The queues at the ends have twice the capacity: for messages of a lane that is ahead, and for
+        // messages that wait for their turn.
         let mut ends = [recipe.edges[begin], recipe.edges[end]];
         let lane = queues.chain([ends[0].0, ends[1].0]).fold(stretch.operators.len(), usize::saturating_add);
         let had = ends[0].0;

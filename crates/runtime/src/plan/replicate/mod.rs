@@ -1,9 +1,9 @@
-//! The scheduler `replicated`: each worker has a copy of the stateless operators, and carries messages through
-//! all of them.
+//! The scheduler `replicated`: each worker has a copy of the stateless operators, and carries messages
+//! through all of them.
 //!
-//! A *stretch* is a chain of such operators. The plan finds the stretches ([`find`](mod@find)). Then it makes a
-//! second graph with one copy of each stretch per worker ([`expand`](mod@expand)). The engine runs it like any
-//! other graph, with one part per worker. The *ends* of a stretch keep the order of the messages:
+//! A *stretch* is a chain of such operators. The plan finds the stretches ([`find`](mod@find)). Then it makes
+//! a second graph with one copy of each stretch per worker ([`expand`](mod@expand)). The engine runs it like
+//! any other graph, with one part per worker. The *ends* of a stretch keep the order of the messages:
 //!
 //! | neighbours of the stretch | ends | file |
 //! |---|---|---|

@@ -1,8 +1,8 @@
-//! Migrating end: a source or sink without copies that goes from worker to worker in turn. The n-th message in is
-//! the n-th out.
+//! Migrating end: a source or sink without copies that goes from worker to worker in turn. The n-th message
+//! in is the n-th out.
 //!
-//! A turn is one message, or a [`block`](super::block) of them. The source marks the last one by a bit in its stamp.
-//! After that message both ends go on to the next worker.
+//! A turn is one message, or a [`block`](super::block) of them. The source marks the last one by a bit in its
+//! stamp. After that message both ends go on to the next worker.
 
 use super::block::{Block, Pace, Way};
 use crate::operator::context::{Context, STARVED};
@@ -117,8 +117,8 @@ impl End {
         Upcoming(self.seat.watch())
     }
 
-    /// Calls `act` with the operator, outside turns. A worker is in a turn for the time of a step; if it stays
-    /// much longer, its step may never end.
+    /// Calls `act` with the operator, outside turns. A worker is in a turn for the time of a step; if it
+    /// stays much longer, its step may never end.
     fn with_operator<R>(
         &mut self,
         act: impl FnOnce(&mut MigratingEnd, &mut Ends<'_>) -> Result<R, Error>,

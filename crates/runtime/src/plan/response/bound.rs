@@ -1,6 +1,7 @@
 //! Arithmetic of response times: pure functions of nanoseconds.
 
-/// Most messages in a busy period, and most rounds of the fixed-point iteration. Above that there is no bound.
+/// Most messages in a busy period, and most rounds of the fixed-point iteration. Above that there is no
+/// bound.
 const MOST: u64 = 10_000;
 
 /// Recurring messages, and the work that each brings to a thread.
@@ -64,12 +65,13 @@ impl Supply {
     }
 }
 
-/// Longest time from the nominal time of a message of `own` to the end of its work, if all `others` may go first.
+/// Longest time from the nominal time of a message of `own` to the end of its work, if all `others` may go
+/// first.
 /// `None` if the streams together need more time than the supply has.
 ///
-/// The busy period begins with a message of each stream at the same time, each as late as possible. The `q`-th
-/// message of `own` is done at the smallest `w` with `w = supply(own(q + 1) + Σ other(w))`. Its due time is `q`
-/// periods less the jitter.
+/// The busy period begins with a message of each stream at the same time, each as late as possible. The
+/// `q`-th message of `own` is done at the smallest `w` with `w = supply(own(q + 1) + Σ other(w))`. Its due
+/// time is `q` periods less the jitter.
 #[must_use]
 pub fn response_ns(own: &Stream, others: &[Stream], supply: Supply) -> Option<f64> {
     let all = others.iter().map(Stream::utilisation).sum::<f64>() + own.utilisation();

@@ -1,22 +1,23 @@
-//! Response-time analysis: bounds for the lateness at sinks, and admission of threads. It uses measured costs and
-//! needs no further run.
+//! Response-time analysis: bounds for the lateness at sinks, and admission of threads. It uses measured costs
+//! and needs no further run.
 //!
 //! # Method
 //!
-//! The operators of one thread that follow from one source are a *stage*: the work that comes with each message of
-//! that source. A message goes from stage to stage. Its greatest lateness at the end of one stage is its *jitter*
-//! at the next. In a stage it may have to wait for all other stages of that thread, and for threads that go first
-//! on that core. The bound holds for every order of these: steps of one thread do not overlap, and every message
-//! that may come meanwhile is counted.
+//! The operators of one thread that follow from one source are a *stage*: the work that comes with each
+//! message of that source. A message goes from stage to stage. Its greatest lateness at the end of one stage
+//! is its *jitter* at the next. In a stage it may have to wait for all other stages of that thread, and for
+//! threads that go first on that core. The bound holds for every order of these: steps of one thread do not
+//! overlap, and every message that may come meanwhile is counted.
 //!
-//! This is the response-time analysis of Joseph and Pandya (1986, *Finding Response Times in a Real-Time System*)
-//! with the busy period of Lehoczky (1990) and the jitter of Tindell and Clark (1994, *Holistic schedulability
-//! analysis for distributed hard real-time systems*). A thread under `SCHED_DEADLINE` is a server that gives its
-//! run time once in each period (Shin and Lee 2003, *Periodic resource model*, in its linear form).
+//! This is the response-time analysis of Joseph and Pandya (1986, *Finding Response Times in a Real-Time
+//! System*) with the busy period of Lehoczky (1990) and the jitter of Tindell and Clark (1994, *Holistic
+//! schedulability analysis for distributed hard real-time systems*). A thread under `SCHED_DEADLINE` is a
+//! server that gives its run time once in each period (Shin and Lee 2003, *Periodic resource model*, in its
+//! linear form).
 //!
-//! The cost of a step is the longest step of the measured run. It was measured on the clock, so it includes the time
-//! that the host took. The longest wake-up is measured too. Noise of the host that was measured separately
-//! ([`Host`]) is added.
+//! The cost of a step is the longest step of the measured run. It was measured on the clock, so it includes
+//! the time that the host took. The longest wake-up is measured too. Noise of the host that was measured
+//! separately ([`Host`]) is added.
 //!
 //! | file | contents |
 //! |---|---|
@@ -25,9 +26,9 @@
 //!
 //! # Limits of the method
 //!
-//! A bound from measured maxima is not a proof: it fails if a step takes longer than the longest measured one.
-//! Threads under a normal policy share their core with other threads; their bound holds while no other thread wants
-//! the core. Sources that keep no time have no bound.
+//! A bound from measured maxima is not a proof: it fails if a step takes longer than the longest measured
+//! one. Threads under a normal policy share their core with other threads; their bound holds while no other
+//! thread wants the core. Sources that keep no time have no bound.
 
 mod bound;
 mod stages;

@@ -7,8 +7,8 @@ use onbeat_os::Policy;
 use onbeat_trace::Record;
 use onbeat_trace::record::OperatorRecord;
 
-/// Most rounds until the jitter of all stages is stable. Unless it grows without limit, it is stable after as many
-/// rounds as there are stages.
+/// Most rounds until the jitter of all stages is stable. Unless it grows without limit, it is stable after as
+/// many rounds as there are stages.
 const ROUNDS: usize = 200;
 
 /// Operators of one worker that follow from one source after `depth` changes of worker.
@@ -20,7 +20,8 @@ struct Stage {
     /// Stages that send messages to this one.
     before: Vec<usize>,
     stream: Stream,
-    /// Longest time from the source's nominal time to the end of the stage, in nanoseconds; `None` without a bound.
+    /// Longest time from the source's nominal time to the end of the stage, in nanoseconds; `None` without a
+    /// bound.
     worst_ns: Option<f64>,
 }
 
@@ -44,15 +45,7 @@ pub(super) struct Stages {
 
 impl Stages {
     pub fn new(plan: &Plan, record: &Record, host: &Host) -> Self {
-        let count = plan.operators.len();
-        let place = |port: &str| {
-            let name = port.rsplit_once('.').map_or(port, |(name, _)| name);
-            plan.operators.iter().position(|operator| operator.name == name)
-        };
-        let edges: Vec<(usize, usize)> =
-            plan.edges.iter().filter_map(|edge| Some((place(&edge.from)?, place(&edge.to)?))).collect();
-        // Edges that lead back up the graph close loops: they are left out.
-        let down = || edges.iter().filter(|(from, to)| from < to);
+        let edges = down_edges(plan);
         let measured: Vec<Option<&OperatorRecord>> = plan
             .operators
             .iter()
@@ -62,14 +55,6 @@ impl Stages {
             .operators
             .iter()
             .map(|operator| plan.pools[plan.parts[operator.part].pool].workers.first().copied().unwrap_or(0))
-            .collect();
-        let wake_ns = plan
-            .workers
-            .iter()
-            .map(|worker| {
-                let thread = record.threads.iter().find(|thread| thread.name == worker.name);
-                thread.and_then(|thread| thread.wake_late_max_ns).unwrap_or(0)
-            })
             .collect();
         let mut all = Stages {
             stages: Vec::new(),
@@ -81,60 +66,63 @@ impl Stages {
                 .map(|worker| &plan.pools[worker.pool].workers)
                 .map(|workers| (workers.first().copied().unwrap_or(0), workers.len().max(1)))
                 .collect(),
-            untimed: vec![None; count],
+            untimed: vec![None; plan.operators.len()],
             means: vec![Some(0.0); plan.workers.len()],
             host: *host,
-            wake_ns,
+            wake_ns: late_wakes_ns(plan, record),
         };
-        for source in (0..count).filter(|&at| plan.operators[at].source) {
-            let mut depth = vec![None; count];
-            depth[source] = Some(0);
-            // In the order of the plan, producers come before consumers.
-            for to in source + 1..count {
-                let from = down().filter(|(_, end)| *end == to);
-                depth[to] = from
-                    .filter_map(|&(from, _)| Some(depth[from]? + usize::from(workers[from] != workers[to])))
-                    .max();
-            }
+        for source in (0..plan.operators.len()).filter(|&at| plan.operators[at].source) {
             let messages = sent(record, &plan.operators[source].name, measured[source]);
-            let period_ns = plan.operators[source].period_ns.filter(|&ns| ns > 0);
-            let why = match (period_ns, messages) {
-                (None, _) => {
-                    Some(format!("`{}` keeps no time: it sends as fast as it can", all.names[source]))
-                }
-                (_, 0) => Some(format!("the record has no message of `{}`", all.names[source])),
-                _ => None,
-            };
-            let mut of = vec![None; count];
-            for (at, depth) in depth.iter().enumerate() {
-                let Some(depth) = *depth else { continue };
-                if let Some(why) = &why {
-                    all.untimed[at].get_or_insert_with(|| why.clone());
-                    all.means[workers[at]] = None;
-                    continue;
-                }
-                let (Some(period_ns), Some(measured)) = (period_ns, measured[at]) else {
-                    let why = format!("the record has no operator `{}`", all.names[at]);
-                    all.untimed[at].get_or_insert(why);
-                    continue;
-                };
-                of[at] = Some(all.put(source, workers[at], depth, period_ns, measured, messages));
-                if let Some(mean) = &mut all.means[workers[at]] {
-                    *mean += measured.busy_ns as f64 / messages as f64 / period_ns as f64;
-                }
-            }
-            for (from, to) in down() {
-                if let (Some(from), Some(to)) = (of[*from], of[*to])
-                    && from != to
-                    && !all.stages[to].before.contains(&from)
-                {
-                    all.stages[to].before.push(from);
-                }
-            }
+            let of = all.add_source(plan, source, messages, &edges, &workers, &measured);
             all.of.push(of);
         }
         all.settle(plan);
         all
+    }
+
+    /// Adds the stages of one source, and returns the stage of each operator that the source reaches.
+    fn add_source(
+        &mut self,
+        plan: &Plan,
+        source: usize,
+        messages: u64,
+        edges: &[(usize, usize)],
+        workers: &[usize],
+        measured: &[Option<&OperatorRecord>],
+    ) -> Vec<Option<usize>> {
+        let period_ns = plan.operators[source].period_ns.filter(|&ns| ns > 0);
+        let why = match (period_ns, messages) {
+            (None, _) => Some(format!("`{}` keeps no time: it sends as fast as it can", self.names[source])),
+            (_, 0) => Some(format!("the record has no message of `{}`", self.names[source])),
+            _ => None,
+        };
+        let mut of = vec![None; workers.len()];
+        for (at, depth) in depths(source, edges, workers).into_iter().enumerate() {
+            let Some(depth) = depth else { continue };
+            if let Some(why) = &why {
+                self.untimed[at].get_or_insert_with(|| why.clone());
+                self.means[workers[at]] = None;
+                continue;
+            }
+            let (Some(period_ns), Some(measured)) = (period_ns, measured[at]) else {
+                let why = format!("the record has no operator `{}`", self.names[at]);
+                self.untimed[at].get_or_insert(why);
+                continue;
+            };
+            of[at] = Some(self.put(source, workers[at], depth, period_ns, measured, messages));
+            if let Some(mean) = &mut self.means[workers[at]] {
+                *mean += measured.busy_ns as f64 / messages as f64 / period_ns as f64;
+            }
+        }
+        for &(from, to) in edges {
+            if let (Some(from), Some(to)) = (of[from], of[to])
+                && from != to
+                && !self.stages[to].before.contains(&from)
+            {
+                self.stages[to].before.push(from);
+            }
+        }
+        of
     }
 
     /// Adds an operator to its stage, and returns the number of the stage.
@@ -307,4 +295,43 @@ fn sent(record: &Record, source: &str, measured: Option<&OperatorRecord>) -> u64
     let of = |from: &str| from.rsplit_once('.').is_some_and(|(name, _)| name == source);
     let edges = record.edges.iter().filter(|edge| of(&edge.from)).map(|edge| edge.sent);
     edges.max().or(measured.map(|measured| measured.steps)).unwrap_or(0)
+}
+
+/// Ends of the edges that lead down the graph. Edges that lead back up close loops: they are left out.
+fn down_edges(plan: &Plan) -> Vec<(usize, usize)> {
+    let place = |port: &str| {
+        let name = port.rsplit_once('.').map_or(port, |(name, _)| name);
+        plan.operators.iter().position(|operator| operator.name == name)
+    };
+    plan.edges
+        .iter()
+        .filter_map(|edge| Some((place(&edge.from)?, place(&edge.to)?)))
+        .filter(|(from, to)| from < to)
+        .collect()
+}
+
+/// Longest late wake-up of each worker, in nanoseconds.
+fn late_wakes_ns(plan: &Plan, record: &Record) -> Vec<u64> {
+    plan.workers
+        .iter()
+        .map(|worker| {
+            let thread = record.threads.iter().find(|thread| thread.name == worker.name);
+            thread.and_then(|thread| thread.wake_late_max_ns).unwrap_or(0)
+        })
+        .collect()
+}
+
+/// Number of changes of worker from the source to each operator; `None` for operators that it does not reach.
+fn depths(source: usize, edges: &[(usize, usize)], workers: &[usize]) -> Vec<Option<usize>> {
+    let mut depth = vec![None; workers.len()];
+    depth[source] = Some(0);
+    // In the order of the plan, producers come before consumers.
+    for to in source + 1..workers.len() {
+        depth[to] = edges
+            .iter()
+            .filter(|(_, end)| *end == to)
+            .filter_map(|&(from, _)| Some(depth[from]? + usize::from(workers[from] != workers[to])))
+            .max();
+    }
+    depth
 }

@@ -1,6 +1,6 @@
 //! Named pools, for `custom`.
 
-use super::{PoolSpec, PARTS, Thread, Workers, check_workers};
+use super::{PARTS, PoolSpec, Thread, Workers, check_workers};
 use crate::base::options::{Options, Pool};
 use crate::base::wording::nearest;
 use crate::graph::Graph;
@@ -29,7 +29,7 @@ pub(super) fn misplaced(options: &Options) -> GraphError {
 
 pub(super) fn custom(graph: &Graph, order: &[usize], options: &Options) -> Result<Workers, GraphError> {
     if options.pools.is_empty() {
-        let text = "`custom` runs the pools that are named, and the graph has none: write one as [[pool]], with `name` and `operators`";
+        let text = "`custom` runs the pools that are named, and there is none: write one as [[pool]], with `name` and `operators`";
         return Err(GraphError::Cores(text.to_string()));
     }
     let names: Vec<&str> = order.iter().map(|&place| graph.operators[place].name.as_str()).collect();

@@ -35,7 +35,9 @@ fn nested_tables_are_made() {
     assert_eq!(pointed(&error), "300");
     let error = read_with(&text, &["numbers.by.x=1", "numbers.by.y=2"]).unwrap_err();
     assert!(error.to_string().contains("expected a number, found a table"), "{error}");
-    assert!(read_with(&text, &["numbers.kind.x=1"]).unwrap_err().to_string().contains("`kind` is not a table"));
+    assert!(
+        read_with(&text, &["numbers.kind.x=1"]).unwrap_err().to_string().contains("`kind` is not a table")
+    );
 }
 
 #[test]
