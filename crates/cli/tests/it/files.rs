@@ -33,7 +33,7 @@ fn hostile_pipelines() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     vec![
         ("NUL", b"name = \"a\0b\"".to_vec(), "hostile.toml:1:"),
         ("only NULs", vec![0; 4096], "not TOML"),
-        ("no UTF-8", vec![b'n', 0xff, 0xfe], "is no text in UTF-8"),
+        ("no UTF-8", vec![b'n', 0xff, 0xfe], "is not UTF-8 text"),
         ("an escaped NUL", b"name = \"a\\u0000b\"".to_vec(), "cannot name a pipeline"),
         ("deep brackets", deep.into_bytes(), "hostile.toml:1:"),
         ("deep tables", tables.into_bytes(), "hostile.toml:1:"),
@@ -130,10 +130,10 @@ fn what_is_no_file_is_no_pipeline() {
     symlink("loop2.toml", place.path("loop.toml")).expect("a link");
     symlink("loop.toml", place.path("loop2.toml")).expect("a link");
     for (name, expected) in [
-        ("pipe.toml", "it is no file but a pipe"),
-        ("folder.toml", "it is no file but a folder"),
+        ("pipe.toml", "it is a pipe, a socket or a device, not a regular file"),
+        ("folder.toml", "it is a folder, not a regular file"),
         ("loop.toml", "Too many levels of symbolic links"),
-        ("/dev/zero", "it is no file but"),
+        ("/dev/zero", "it is a pipe, a socket or a device, not a regular file"),
         ("count.toml/x", "Not a directory"),
     ] {
         for command in ["run", "plan", "check"] {

@@ -1,4 +1,4 @@
-//! From what a file says to a graph: operators are made, subgraphs are put in.
+//! Construction of a graph from the entries of a file: makes the operators and expands the subgraphs.
 
 use super::entries::{EdgeEntry, Entries, OperatorEntry, PathEntry, SubgraphEntry};
 use super::error::Fault;
@@ -17,34 +17,34 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeTable;
 
-/// Most operators that a file may make, those of its subgraphs counted wherever they are used.
+/// Most operators of a file, including those of its subgraphs at each use.
 const OPERATORS: usize = 100_000;
-/// Most subgraphs within each other.
+/// Most nested subgraphs.
 const DEPTH: usize = 64;
 
-/// Where the parts of a graph were written.
+/// Places in the file of the parts of a graph.
 #[derive(Default)]
 pub(super) struct Places {
-    /// By full name.
+    /// Places of the operators, by full name.
     pub operators: HashMap<String, Range<usize>>,
-    /// In the order of the graph's edges.
+    /// Places of the edges, in the order of the graph's edges.
     pub edges: Vec<EdgeEntry>,
     pub paths: Vec<PathEntry>,
 }
 
-/// A graph, where its parts were written, and the operators with their parameters for the record.
+/// A graph, the places of its parts in the file, and the operators with their parameters for the record.
 pub(super) struct Built {
     pub graph: Graph,
     pub places: Places,
     pub operators: Vec<Value>,
 }
 
-/// What is the same for all operators of a file.
+/// State that all operators of a file share while the graph is built.
 pub(super) struct Builder<'b, 'a, 'i> {
     registry: &'b Registry,
     folders: &'b Folders,
     subgraphs: &'b HashMap<String, SubgraphEntry<'a, 'i>>,
-    /// By full name of the operator, and whether one was found.
+    /// Settings by full name of the operator, and whether the operator was found.
     settings: HashMap<&'i str, (Vec<Setting<'i>>, bool)>,
     keys: KnownKeys,
     used: HashSet<&'b str>,
@@ -58,7 +58,7 @@ struct Level<'b, 'a, 'i> {
     edges: &'b [EdgeEntry],
     /// "radio/" within the subgraph that is used as `radio`.
     prefix: &'b str,
-    /// The subgraphs around, from the outside.
+    /// Names of the enclosing subgraphs, outermost first.
     within: &'b [&'b str],
 }
 
@@ -95,7 +95,7 @@ pub(super) fn build<'i>(
     builder.check_settings()?;
     let places = Places { paths: entries.paths, ..std::mem::take(&mut builder.places) };
     let operators = std::mem::take(&mut builder.operators);
-    // Those that nobody uses are tried all the same: a mistake should not wait for its first use.
+    // Unused subgraphs are built too, so that mistakes in them are found now.
     for (name, subgraph) in &entries.subgraphs {
         if !builder.used.contains(name.as_str()) {
             builder.fill(&mut Graph::new(name), &Level::of(subgraph, "", &[name]))?;
@@ -202,7 +202,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         self.operators.push(Value::Object(shown));
         if self.operators.len() > OPERATORS {
             let message =
-                format!("the pipeline has more than {OPERATORS} operators, those of its subgraphs counted");
+                format!("the pipeline has more than {OPERATORS} operators, including those of its subgraphs");
             return Err(Fault::at(entry.name.span(), message));
         }
         Ok(())
@@ -268,7 +268,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         Ok(())
     }
 
-    /// Each one must have found its operator.
+    /// Checks that each setting has found its operator.
     fn check_settings(&self) -> Result<(), Fault> {
         let lost = self.settings.values().filter(|(_, found)| !found).flat_map(|(settings, _)| settings);
         let Some(setting) = lost.min_by_key(|setting| setting.span.start) else { return Ok(()) };

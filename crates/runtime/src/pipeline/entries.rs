@@ -1,4 +1,4 @@
-//! The file as it stands: its header, and what its tables say, before anything is built.
+//! Contents of the file before anything is built: its header and its tables.
 
 use super::error::Fault;
 use super::section::{Section, type_words};
@@ -49,7 +49,7 @@ pub(super) const TOP_KEYS: [&str; 32] = [
     "subgraph",
 ];
 
-/// Everything that the top level says beside its tables.
+/// Values of the top level, without its tables.
 pub(super) struct Header {
     pub name: String,
     pub options: Options,
@@ -57,11 +57,11 @@ pub(super) struct Header {
     pub control: Option<PathBuf>,
 }
 
-/// `[[operator]]`. Which other keys it may have, its kind says.
+/// `[[operator]]`. Its kind determines which other keys it may have.
 pub(super) struct OperatorEntry<'a, 'i> {
     pub name: Spanned<String>,
     pub table: &'a DeTable<'i>,
-    /// Its head.
+    /// Place of its head.
     pub at: Range<usize>,
 }
 
@@ -90,11 +90,11 @@ pub(super) struct SubgraphEntry<'a, 'i> {
     pub name: Spanned<String>,
     pub operators: Vec<OperatorEntry<'a, 'i>>,
     pub edges: Vec<EdgeEntry>,
-    /// Names outside, and the inner ports that they stand for.
+    /// Names of exposed ports, and the inner ports that they stand for.
     pub ports: Vec<(String, String)>,
 }
 
-/// The tables of a file.
+/// Tables of a file.
 pub(super) struct Entries<'a, 'i> {
     pub operators: Vec<OperatorEntry<'a, 'i>>,
     pub edges: Vec<EdgeEntry>,
@@ -168,18 +168,18 @@ fn watchdog(top: &Section<'_, '_>) -> Result<Option<Option<u64>>, Fault> {
     }
 }
 
-/// Files are named after it.
+/// Checks the name of the pipeline, after which files are named.
 fn check_pipeline_name(name: Spanned<String>) -> Result<String, Fault> {
     let text = name.get_ref();
     let wrong = text.trim().is_empty() || text.starts_with('.') || text.len() > 200;
     if wrong || text.contains(|c: char| c == '/' || c.is_control()) {
         return Err(Fault::at(name.span(), format!("{} cannot name a pipeline", quoted(text)))
-            .help("files are named after it: up to 200 bytes without `/`, and no `.` at its begin"));
+            .help("files are named after it: up to 200 bytes without `/`, and no `.` at the beginning"));
     }
     Ok(name.into_inner())
 }
 
-/// What the system would refuse, before anything is begun.
+/// Refuses socket names that the system would refuse, before anything starts.
 fn check_socket_name(name: Spanned<String>) -> Result<PathBuf, Fault> {
     const LIMIT: usize = onbeat_os::local::PATH_MAX_BYTES;
     let text = name.get_ref();

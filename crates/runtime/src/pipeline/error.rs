@@ -1,10 +1,10 @@
-//! Why a pipeline could not be read, and where in the file.
+//! [`PipelineError`]: the reason why a pipeline cannot be read, and the place in the file.
 
 use std::fmt;
 use std::ops::Range;
 
-/// What is wrong, with a place in the text of the [`Source`](super::source::Source); it becomes a [`PipelineError`] on
-/// the way out.
+/// A mistake with its place in the text of the [`Source`](super::source::Source).
+/// `Source::error` makes a [`PipelineError`] of it.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub message: String,
@@ -22,13 +22,14 @@ impl Fault {
     }
 }
 
-/// Why a pipeline could not be read: a message, and the place in the file or in the setting that it is about.
+/// Reason why a pipeline cannot be read: a message, and the place in the file or setting.
 ///
 /// ```
 /// use onbeat_runtime::{Folders, Overrides, Pipeline, Registry};
 /// let text = "[[operator]]\nname = \"iq\"\nkind = \"sigmf.source\"\n";
-/// let error = Pipeline::parse(text, "fm.toml", ".", &Registry::default(), &Overrides::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "fm.toml:3:8: there is no operator kind `sigmf.source`");
+/// let error = Pipeline::parse(text, "fm.toml", ".", &Registry::default(),
+/// &Overrides::default()).unwrap_err(); assert_eq!(error.to_string(), "fm.toml:3:8: there is no operator kind
+/// `sigmf.source`");
 /// ```
 pub struct PipelineError(Box<Inner>);
 
@@ -37,19 +38,19 @@ struct Inner {
     help: Option<String>,
     file: String,
     text: String,
-    /// Always within `text`, on the borders of characters.
+    /// Byte range within `text`, at character boundaries.
     span: Option<Range<usize>>,
     is_setting: bool,
 }
 
 impl PipelineError {
-    /// An error that is about no place in the text.
+    /// Makes an error without a place in the text.
     pub(super) fn whole(file: &str, message: String) -> Self {
         let (file, text) = (file.to_string(), String::new());
         PipelineError(Box::new(Inner { message, help: None, file, text, span: None, is_setting: false }))
     }
 
-    /// An error about `span` of `text`, which is the file called `file`, or a setting given as `file`.
+    /// Makes an error for `span` of `text`. `file` is the name of the file, or the flag of the setting.
     pub(super) fn placed(
         fault: Fault,
         file: &str,
@@ -71,17 +72,17 @@ impl PipelineError {
         }))
     }
 
-    /// What is wrong, without the place.
+    /// The message, without the place.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What else may help to mend it.
+    /// Additional help on the fix.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// The file, or the flag of the command line (`--set`) where the mistake is in its value.
+    /// Name of the file, or the flag of the command line (`--set`) if the mistake is in its value.
     pub fn file(&self) -> &str {
         &self.0.file
     }
@@ -91,12 +92,12 @@ impl PipelineError {
         self.0.is_setting
     }
 
-    /// The text of that file, or what was given with that flag. Empty when the file could not be read.
+    /// Text of that file, or value of that flag. Empty if the file cannot be read.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// The bytes of [`text`](PipelineError::text) that it is about.
+    /// Byte range of the mistake in [`text`](PipelineError::text).
     pub fn span(&self) -> Option<Range<usize>> {
         self.0.span.clone()
     }
@@ -134,7 +135,7 @@ pub(super) fn line_column(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// The last place at or before `at` where `text` may be cut.
+/// Last character boundary of `text` at or before `at`.
 fn border(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Where in the file a mistake of the graph was written.
+//! Place in the file of a mistake in the graph.
 
 use super::build::Places;
 use super::entries::EdgeEntry;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// The error with its place, as far as it can be found.
+/// Returns the error with its place, if it can be found.
 pub(super) fn located(error: &GraphError, graph: &Graph, places: &Places, top: &Section<'_, '_>) -> Fault {
     let search = Search { graph, places, top };
     let message = error.to_string();
@@ -98,7 +98,8 @@ impl Search<'_> {
         self.top.raw(key).map(Spanned::span)
     }
 
-    /// A key of a pool, or an operator that it names. The last pool of this name: it is the one too many.
+    /// Place of a key of a pool, or of an operator that the pool names. The last pool of this name is the
+    /// duplicate.
     fn pool(&self, name: &str, key: &str, operator: Option<&str>) -> Option<Range<usize>> {
         let is_text = |value: &Spanned<DeValue<'_>>, text: &str| matches!(value.get_ref(), DeValue::String(found) if found == text);
         let tables = self.top.tables("pool").ok()?.iter().rev();
@@ -118,13 +119,13 @@ impl Search<'_> {
         Some(item.or_else(|| value.map(Spanned::span)).unwrap_or(head))
     }
 
-    /// The operator, or the subgraph that it is in.
+    /// Place of the operator, or of the subgraph that contains it.
     fn operator(&self, name: &str) -> Option<Range<usize>> {
         let outer = std::iter::successors(Some(name), |name| name.rsplit_once('/').map(|(outer, _)| outer));
         outer.filter_map(|name| self.places.operators.get(name)).next().cloned()
     }
 
-    /// All edges, with the inner ports that their ends stand for. The last come first: they are what was added.
+    /// All edges with the inner ports of their ends, last first: the last one was added most recently.
     fn edges(&self) -> impl Iterator<Item = (&str, &str, &EdgeEntry)> {
         let edges = self.graph.edges.iter().zip(&self.places.edges).rev();
         edges.map(|(edge, entry)| (self.target(&edge.from), self.target(&edge.to), entry))
@@ -136,7 +137,7 @@ impl Search<'_> {
         std::iter::successors(Some(name), inner).take(1 + self.graph.exposed.len()).last().unwrap_or(name)
     }
 
-    /// The end of an edge that `is` it.
+    /// Place of the end of an edge for which `is` holds.
     fn end(&self, is: impl Fn(&str) -> bool) -> Option<Range<usize>> {
         self.edges().find_map(|(from, to, edge)| {
             let from = is(from).then(|| edge.from.span());
@@ -149,12 +150,12 @@ impl Search<'_> {
         ends.filter(|end| end.get_ref() == name).map(Spanned::span).next()
     }
 
-    /// The last edge between two ports that are named in full.
+    /// Place of the last edge between two ports with full names.
     fn edge(&self, from: &str, to: &str) -> Option<&EdgeEntry> {
         self.edges().find(|edge| stands_for(edge.0, from) && stands_for(edge.1, to)).map(|(.., edge)| edge)
     }
 
-    /// A value of the edge "a.out → b.in", or the default for all edges.
+    /// Place of a value of the edge "a.out → b.in", or of the default for all edges.
     fn of_edge(
         &self,
         edge: &str,
@@ -172,7 +173,7 @@ fn operator_of(port: &str) -> &str {
     port.split_once('.').map_or(port, |(operator, _)| operator)
 }
 
-/// Whether the end of an edge, where the only port may be left out, is this port.
+/// Whether the end of an edge is this port. The name of an only port may be left out.
 fn stands_for(end: &str, port: &str) -> bool {
     end == port || (!end.contains('.') && operator_of(port) == end)
 }

@@ -1,14 +1,14 @@
 //! Pipelines as TOML files.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `source` | the file and the settings as one text, so that every value knows where it was written |
 //! | `overrides` | settings from outside: `--set` |
 //! | `section` | one table, key by key |
-//! | `entries` | what the file says, before anything is built |
-//! | `pools` | `[[pool]]`, and what is asked of the machine |
-//! | `build`, `parameters` | from there to a graph |
-//! | `locate` | where a mistake of the graph was written |
+//! | `entries` | contents of the file, before anything is built |
+//! | `pools` | `[[pool]]`, and the keys for the machine |
+//! | `build`, `parameters` | construction of the graph |
+//! | `locate` | place in the file of a mistake in the graph |
 //! | `error` | [`PipelineError`] |
 
 mod build;
@@ -72,12 +72,8 @@ const FILE_BYTES: u64 = 16 << 20;
 /// # registry.add(Kind::new("count", "counts", "to = 3", |p: &Count, _: &Folders| {
 /// #     Ok(Source { out: Output::default(), next: 0, to: p.to })
 /// # }));
-/// # registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| Ok(Sink { input: Input::default() })));
-/// let text = r#"
-/// [[operator]]
-/// name = "numbers"
-/// kind = "count"
-/// to = 3
+/// # registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| Ok(Sink { input: Input::default()
+/// }))); let text = r#" [[operator]] name = "numbers" kind = "count" to = 3
 ///
 /// [[operator]]
 /// name = "end"
@@ -97,15 +93,16 @@ const FILE_BYTES: u64 = 16 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Pipeline {
-    /// What connects. It carries the resolved configuration for the record.
+    /// Operators and edges. The graph carries the resolved configuration for the record.
     pub graph: Graph,
-    /// How it is to be run.
+    /// Options of a run.
     pub options: Options,
-    /// Folder for what sinks and record write, relative to the current directory.
+    /// Folder for the files of sinks and for the record, relative to the current directory.
     pub output: PathBuf,
-    /// The socket by which it can be watched and steered, relative to the current directory: see [`ControlSocket`](crate::ControlSocket).
+    /// Path of the socket that serves and controls the run, relative to the current directory:
+    /// see [`ControlSocket`](crate::ControlSocket).
     pub control: Option<PathBuf>,
-    /// Who runs where, made of `graph` and `options`.
+    /// Placement of the operators, made of `graph` and `options`.
     pub plan: Plan,
 }
 
@@ -126,8 +123,8 @@ impl Pipeline {
         Self::parse(&text, &shown, folder, registry, overrides)
     }
 
-    /// As [`read`](Pipeline::read), of a text that is called `file` in messages. Files that its operators read are
-    /// looked for in `folder`.
+    /// Does the same as [`read`](Pipeline::read) for a text, which messages call `file`.
+    /// Paths of files that its operators read are relative to `folder`.
     ///
     /// # Errors
     /// When anything in it or in `overrides` is wrong.
@@ -143,22 +140,22 @@ impl Pipeline {
         read_pipeline(&source, &stem, folder.as_ref(), registry).map_err(|fault| source.error(fault))
     }
 
-    /// The same pipeline, shared out by what its operators have cost before: see [`Options::costs`].
+    /// Plans the pipeline again with measured costs of its operators: see [`Options::costs`].
     ///
     /// # Errors
-    /// When it cannot be planned like that.
+    /// When the plan with these costs fails.
     pub fn with_costs(mut self, costs: BTreeMap<String, f64>) -> Result<Self, GraphError> {
         self.options.costs = costs;
         self.plan = self.graph.plan(&self.options)?;
         Ok(self)
     }
 
-    /// The name of the pipeline: its `name`, or that of the file.
+    /// Name of the pipeline: its `name`, or that of the file.
     pub fn name(&self) -> &str {
         self.graph.name()
     }
 
-    /// Its operators as the record shows them: `name`, `kind`, and their parameters with the defaults filled in.
+    /// Operators as the record shows them: `name`, `kind`, and their parameters with the defaults filled in.
     pub fn operators(&self) -> &[Value] {
         self.graph.config["operator"].as_array().map_or(&[], Vec::as_slice)
     }
@@ -166,11 +163,11 @@ impl Pipeline {
 
 fn read_text(path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot be read: {error}");
-    // Before opening it: to open a pipe waits for who writes into it.
+    // This comes first, because opening a pipe waits for a writer.
     let found = std::fs::metadata(path).map_err(cannot)?.file_type();
     if !found.is_file() {
         let what = if found.is_dir() { "a folder" } else { "a pipe, a socket or a device" };
-        return Err(format!("cannot be read: it is no file but {what}"));
+        return Err(format!("cannot be read: it is {what}, not a regular file"));
     }
     let file = std::fs::File::open(path).map_err(cannot)?;
     let mut bytes = Vec::new();
@@ -179,7 +176,7 @@ fn read_text(path: &Path) -> Result<String, String> {
         return Err(format!("is larger than {} MiB: is it a pipeline?", FILE_BYTES >> 20));
     }
     String::from_utf8(bytes).map_err(|error| {
-        format!("is no text in UTF-8: see its byte {}; is it a pipeline?", error.utf8_error().valid_up_to())
+        format!("is not UTF-8 text: see its byte {}; is it a pipeline?", error.utf8_error().valid_up_to())
     })
 }
 
@@ -190,7 +187,7 @@ fn read_pipeline(
     registry: &Registry,
 ) -> Result<Pipeline, Fault> {
     let mut root = source.parse()?;
-    // What has no operator in its key is for the top level.
+    // A key without an operator is a key of the top level.
     let (settings_of_top, settings) = source.settings()?.into_iter().partition::<Vec<_>, _>(|setting| {
         setting.path.len() == 1 || setting.path[0] == "defaults" || pools::is_for_a_pool(setting, &root)
     });
@@ -236,8 +233,8 @@ fn has_operator(root: &DeTable<'_>, name: &str) -> bool {
     operators.is_some_and(|operators| operators.iter().any(is_named))
 }
 
-/// The configuration as it is run: defaults filled in, settings applied, subgraphs put in. Keys are those of the file,
-/// quantities are plain numbers in seconds and bytes.
+/// Configuration of the run: defaults filled in, settings applied, subgraphs expanded. Keys are those of the
+/// file. Quantities are plain numbers in seconds and bytes.
 fn config(
     plan: &Plan,
     options: &Options,

@@ -6,7 +6,7 @@ use crate::base::on_error::{OnError, Restart};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// `on_error` as it is written.
+/// Values of `on_error`.
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Word {
@@ -18,12 +18,15 @@ enum Word {
 /// Keys of a section, as the record shows them.
 type Shown = Vec<(&'static str, Value)>;
 
-/// What it says, and how the record shows it.
+/// Reads the keys, and returns their meaning and their form for the record.
 pub(super) fn on_error(section: &Section<'_, '_>) -> Result<(OnError, Shown), Fault> {
     let word = section.get::<Word>("on_error")?.map_or(Word::Stop, |word| *word.get_ref());
     if let Some(restart) = section.raw("restart").filter(|_| word != Word::Restart) {
-        let message = format!("`restart` of {} says how, but not that it is started anew", section.what);
-        return Err(Fault::at(restart.span(), message).help("write on_error = \"restart\" beside it"));
+        let message = format!(
+            "`restart` of {} says how it is started again, but `on_error` does not ask for it",
+            section.what
+        );
+        return Err(Fault::at(restart.span(), message).help("write on_error = \"restart\" next to it"));
     }
     Ok(match word {
         Word::Stop => (OnError::Stop, Vec::new()),

@@ -7,10 +7,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Settings that are put over those of a file before it is read.
+/// Settings that replace those of a file before it is read.
 ///
-/// A key is that of the file's top level (`duration`, `defaults.capacity`) or `operator.key`, where an operator of a
-/// subgraph is called `radio/demod`. A value is TOML, or else text as it stands.
+/// A key is one of the file's top level (`duration`, `defaults.capacity`) or `operator.key`. An operator of a
+/// subgraph has a name such as `radio/demod`. A value is TOML; if it does not parse, it is plain text.
 ///
 /// ```
 /// use onbeat_runtime::Overrides;
@@ -21,21 +21,21 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug, Clone, Default)]
 pub struct Overrides(pub(super) Vec<Override>);
 
-/// One of them.
+/// One setting from outside.
 #[derive(Debug, Clone)]
 pub(super) struct Override {
-    /// How it was given: `--set`.
+    /// Flag that gave the setting: `--set`.
     pub flag: String,
-    /// What was given: `radio/demod.gain=2`.
+    /// Text of the setting: `radio/demod.gain=2`.
     pub text: String,
-    /// What it is for, where the flag says it.
+    /// Key of the setting, if the flag determines it.
     key: Option<String>,
-    /// Whether the value is text whatever it looks like.
+    /// Whether the value is always text.
     is_text: bool,
 }
 
 impl Overrides {
-    /// One setting, written `key=value`. If it is wrong, reading the pipeline says so.
+    /// Adds a setting, written `key=value`. Mistakes are reported when the pipeline is read.
     pub fn set(&mut self, assignment: impl Into<String>) {
         self.0.push(Override {
             flag: "--set".to_string(),
@@ -45,31 +45,32 @@ impl Overrides {
         });
     }
 
-    /// One setting that has a flag of its own; errors then name that flag.
+    /// Adds a setting that has a flag of its own. Errors name that flag.
     pub fn flag(&mut self, flag: &str, key: &str, value: impl Into<String>) {
         let (flag, key) = (flag.to_string(), Some(key.to_string()));
         self.0.push(Override { flag, text: value.into(), key, is_text: false });
     }
 
-    /// As [`flag`](Overrides::flag), with a value that is text whatever it looks like: the name of a file, perhaps `7`.
+    /// Adds a setting as [`flag`](Overrides::flag) does, with a value that is always text:
+    /// `7` may be the name of a file.
     pub fn text(&mut self, flag: &str, key: &str, value: impl Into<String>) {
         let (flag, key) = (flag.to_string(), Some(key.to_string()));
         self.0.push(Override { flag, text: value.into(), key, is_text: true });
     }
 }
 
-/// A setting whose key was taken apart and whose value was read.
+/// A setting with its key split into parts and its value parsed.
 #[derive(Debug, Clone)]
 pub(super) struct Setting<'i> {
-    /// Parts of the key; where there is more than one, the first may be an operator.
+    /// Parts of the key. If there are several, the first may be an operator.
     pub path: Vec<&'i str>,
-    /// Where the key is.
+    /// Place of the key.
     pub span: Range<usize>,
     pub value: Spanned<DeValue<'i>>,
 }
 
 impl Override {
-    /// `base` is where its text begins in the source.
+    /// Parses the setting. `base` is the place of its text in the source.
     pub fn read(&self, base: usize) -> Result<Setting<'_>, Fault> {
         let (key, value) = match &self.key {
             Some(key) => (key.as_str(), self.text.as_str()),
@@ -84,7 +85,7 @@ impl Override {
         if path.iter().any(|part| part.is_empty()) {
             return Err(Fault::at(
                 span,
-                format!("`{key}` is no key: write operator.key, or a key of the top level"),
+                format!("`{key}` is not a key: write operator.key, or a key of the top level"),
             ));
         }
         let blanks = value.len() - value.trim_start().len();
@@ -112,7 +113,7 @@ impl<'i> Setting<'i> {
             Some(DeValue::Table(inner)) => self.apply(inner, depth + 1),
             _ => Err(Fault::at(
                 self.span.clone(),
-                format!("`{key}` is no table: it has no `{}`", rest.join(".")),
+                format!("`{key}` is not a table: it has no `{}`", rest.join(".")),
             )),
         }
     }

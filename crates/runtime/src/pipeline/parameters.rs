@@ -1,4 +1,4 @@
-//! The parameters of one operator: known keys, and errors that point at the value.
+//! Parameters of one operator: known keys, and errors that point at the value.
 
 use super::error::Fault;
 use super::section::{Section, unknown_key};
@@ -10,16 +10,16 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Keys that every operator has beside its parameters.
+/// Keys that every operator has in addition to its parameters.
 const OWN: [&str; 9] =
     ["name", "kind", "deadline", "budget", "on_miss", "cost", "when", "on_error", "restart"];
 
-/// By kind: the names of its parameters; `None` where any key may come.
+/// Names of the parameters by kind; `None` if any key is allowed.
 #[derive(Default)]
 pub(super) struct KnownKeys(HashMap<&'static str, Option<Vec<String>>>);
 
 impl KnownKeys {
-    /// Every key of the operator in `section` must be one of its kind's.
+    /// Checks that the kind knows every key of the operator in `section`.
     pub fn check(&mut self, kind: &Kind, section: &Section<'_, '_>) -> Result<(), Fault> {
         let known = self.0.entry(kind.name()).or_insert_with(|| parameter_names(kind));
         let Some(known) = known else { return Ok(()) };
@@ -34,7 +34,7 @@ impl KnownKeys {
 fn parameter_names(kind: &Kind) -> Option<Vec<String>> {
     let schema = kind.schema();
     let object = schema.as_object()?;
-    // Several shapes, or keys that are data: serde then says what fits.
+    // With several shapes, or keys that are data, serde reports the mistakes.
     let open = ["oneOf", "anyOf", "allOf", "$ref"].iter().any(|key| object.contains_key(*key));
     let more = object.get("additionalProperties").is_some_and(|more| more != &serde_json::Value::Bool(false));
     if open || more {
@@ -73,21 +73,21 @@ pub(super) fn make(
         }
         MakeError::Operator(error) => {
             let message = error.to_string();
-            // Where it names one of its parameters, it is about that one.
+            // A message that names a parameter belongs to that parameter.
             let named = message.split('`').skip(1).step_by(2).find_map(|word| section.raw(word));
             Fault::at(named.map_or(name_at, Spanned::span), format!("{what}: {message}"))
         }
     })
 }
 
-/// The first sentence about a parameter.
+/// First sentence of a parameter's description.
 fn description(kind: &Kind, parameter: &str) -> Option<String> {
     let schema = kind.schema();
     let text = schema.pointer(&format!("/properties/{parameter}/description"))?.as_str()?;
     text.lines().next().map(str::to_string)
 }
 
-/// The dotted key whose value is at `span`.
+/// Dotted key whose value is at `span`.
 fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
     let (key, value) = table.iter().find(|(_, value)| contains(value, span))?;
     match value.get_ref() {
@@ -99,7 +99,7 @@ fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
     }
 }
 
-/// Tables written with dotted keys or heads of their own have spans that do not contain their values.
+/// Span of a value. Spans of tables with dotted keys or heads of their own do not contain their values.
 fn contains(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
     let at = value.span();
     let inside = match value.get_ref() {

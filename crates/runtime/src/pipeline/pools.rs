@@ -1,4 +1,4 @@
-//! `[[pool]]`, and what a file asks of the machine for all of them.
+//! `[[pool]]`, and the keys that request settings of the machine for all pools.
 
 use super::entries::set;
 use super::error::Fault;
@@ -42,7 +42,7 @@ fn policy(section: &Section<'_, '_>) -> Result<Option<Policy>, Fault> {
     })
 }
 
-/// 0 is a good wish here.
+/// Reads `dma_latency`, for which 0 is valid.
 fn dma_latency_us(top: &Section<'_, '_>) -> Result<Option<u32>, Fault> {
     let Some(time) = top.get::<crate::base::units::Seconds>("dma_latency")? else { return Ok(None) };
     let us =
@@ -72,7 +72,7 @@ pub(super) fn is_for_a_pool(setting: &Setting<'_>, root: &DeTable<'_>) -> bool {
     setting.path[0] == "pool" && setting.path.len() > 2 && root.contains_key("pool")
 }
 
-/// Puts it into the pool that it names.
+/// Applies the setting to the pool that it names.
 pub(super) fn apply<'i>(setting: &Setting<'i>, root: &mut DeTable<'i>) -> Result<(), Fault> {
     let wanted = setting.path[1];
     let Some(DeValue::Array(pools)) = root.get_mut("pool").map(Spanned::get_mut) else { return Ok(()) };
@@ -94,7 +94,7 @@ pub(super) fn apply<'i>(setting: &Setting<'i>, root: &mut DeTable<'i>) -> Result
         .help(format!("there are {}", list(&names))))
 }
 
-/// As the record shows them.
+/// Pools as the record shows them.
 pub(super) fn config(options: &Options) -> Value {
     let pools = options.pools.iter().map(|pool| {
         json!({

@@ -1,4 +1,4 @@
-//! One table of the file, read key by key.
+//! Reader for one table of the file, key by key.
 
 use super::error::Fault;
 use crate::base::units::{Bytes, Period, Seconds};
@@ -9,16 +9,16 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-/// A table with what it is called in messages: "an edge", "operator `iq`".
+/// A table with its name in messages: "an edge", "operator `iq`".
 pub(super) struct Section<'a, 'i> {
     pub what: String,
     pub table: &'a DeTable<'i>,
-    /// The head of the table, for what is missing in it.
+    /// Place of the table's head, for errors about missing keys.
     pub span: Range<usize>,
 }
 
 impl<'a, 'i> Section<'a, 'i> {
-    /// The table in `value`, all of whose keys must be `known`.
+    /// Opens the table in `value`. All of its keys must be `known`.
     pub fn new(
         what: impl Into<String>,
         value: &'a Spanned<DeValue<'i>>,
@@ -46,7 +46,7 @@ impl<'a, 'i> Section<'a, 'i> {
         self.table.get(key)
     }
 
-    /// The value of `key`, if it is there.
+    /// Reads the value of `key`, if the table has it.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<Spanned<T>>, Fault> {
         let Some(value) = self.raw(key) else { return Ok(None) };
         match T::deserialize(ValueDeserializer::from(value.clone())) {
@@ -59,18 +59,18 @@ impl<'a, 'i> Section<'a, 'i> {
         }
     }
 
-    /// The value of `key`, which must be there.
+    /// Reads the value of `key`, which must be present.
     pub fn need<T: DeserializeOwned>(&self, key: &str) -> Result<Spanned<T>, Fault> {
         self.get(key)?.ok_or_else(|| Fault::at(self.span.clone(), format!("{} lacks `{key}`", self.what)))
     }
 
-    /// A time above 0, in nanoseconds.
+    /// Reads a time above 0, in nanoseconds.
     pub fn time_ns(&self, key: &str) -> Result<Option<u64>, Fault> {
         let time = self.get::<Seconds>(key)?;
         time.map(|time| self.in_range(key, *time.get_ref(), time.span())).transpose()
     }
 
-    /// Messages or a time.
+    /// Reads a number of messages or a time.
     pub fn in_flight(&self, key: &str) -> Result<Option<InFlightLimit>, Fault> {
         #[derive(serde::Deserialize)]
         #[serde(untagged, expecting = "expected a number of messages, or a time such as \"20ms\"")]
@@ -86,9 +86,9 @@ impl<'a, 'i> Section<'a, 'i> {
                 let message = format!("`{key}` of {}: {other} messages must be 1 or more", self.what);
                 Err(Fault::at(written.span(), message).help("a time is written with its unit: \"20ms\""))
             }
-            // Seconds, elsewhere; here half of the readers would take it for messages.
+            // Other keys take a fraction as seconds. Here half of the readers would take it for messages.
             Written::Fraction(other) => {
-                let message = format!("`{key}` of {}: {other} is no whole number of messages", self.what);
+                let message = format!("`{key}` of {}: {other} is not a whole number of messages", self.what);
                 Err(Fault::at(written.span(), message).help("a time is written with its unit: \"20ms\""))
             }
             Written::Time(time) => {
@@ -97,17 +97,17 @@ impl<'a, 'i> Section<'a, 'i> {
         }
     }
 
-    /// A key that means nothing without another one.
+    /// Makes an error for a key that has no meaning without another one.
     pub fn needs(&self, key: &str, other: &str) -> Fault {
         let at = self.raw(key).map_or(self.span.clone(), Spanned::span);
         Fault::at(
             at,
             format!("`{key}` of {} says what happens when `{other}` was missed, and it has none", self.what),
         )
-        .help(format!("write {other} = \"10ms\" beside it"))
+        .help(format!("write {other} = \"10ms\" next to it"))
     }
 
-    /// The same, which may be written as a frequency as well.
+    /// Reads a time above 0 in nanoseconds, which may also be written as a frequency.
     pub fn period_ns(&self, key: &str) -> Result<Option<u64>, Fault> {
         let time = self.get::<Period>(key)?;
         time.map(|time| self.in_range(key, time.get_ref().0, time.span())).transpose()
@@ -123,7 +123,7 @@ impl<'a, 'i> Section<'a, 'i> {
         }
     }
 
-    /// A number of bytes above 0.
+    /// Reads a number of bytes above 0.
     pub fn bytes(&self, key: &str) -> Result<Option<usize>, Fault> {
         let Some(size) = self.get::<Bytes>(key)? else { return Ok(None) };
         match size.get_ref().as_usize() {
@@ -139,7 +139,7 @@ impl<'a, 'i> Section<'a, 'i> {
         }
     }
 
-    /// How many messages an edge holds.
+    /// Reads the capacity of an edge, in messages.
     pub fn capacity(&self) -> Result<Option<usize>, Fault> {
         const LIMIT: i64 = 1 << 24;
         let Some(capacity) = self.get::<i64>("capacity")? else { return Ok(None) };
@@ -152,7 +152,7 @@ impl<'a, 'i> Section<'a, 'i> {
         }
     }
 
-    /// The tables of `[[key]]`; none if there are none.
+    /// Reads the tables of `[[key]]`; empty if there are none.
     pub fn tables(&self, key: &str) -> Result<&'a [Spanned<DeValue<'i>>], Fault> {
         match self.raw(key).map(|value| (value, value.get_ref())) {
             None => Ok(&[]),
@@ -166,7 +166,7 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 }
 
-/// An error that a key is not one of those that are known.
+/// Makes an error for an unknown key.
 pub(super) fn unknown_key(key: &Spanned<std::borrow::Cow<'_, str>>, what: &str, known: &[&str]) -> Fault {
     let hint = near(key.get_ref(), known.iter().copied());
     let fault = Fault::at(key.span(), format!("unknown key {} in {what}{hint}", quoted(key.get_ref())));

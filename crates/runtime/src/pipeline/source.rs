@@ -1,4 +1,4 @@
-//! The file and the settings as one text, so that a span says where it is in either.
+//! The file and the settings as one text, so that one span can refer to either.
 
 use super::error::{Fault, PipelineError, line_column};
 use super::overrides::{Override, Overrides, Setting};
@@ -6,8 +6,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The file's text is at `0..text.len()`; the texts of the settings lie behind it, one after the other with a gap of
-/// one byte.
+/// Text of the file and the settings. The file is at `0..text.len()`. The settings follow, each after a gap
+/// of one byte.
 pub(super) struct Source<'a> {
     file: &'a str,
     text: &'a str,
@@ -40,7 +40,7 @@ impl<'a> Source<'a> {
         self.placed().map(|(base, setting)| setting.read(base)).collect()
     }
 
-    /// The line of the file where `span` begins.
+    /// Line of the file in which `span` begins.
     pub fn line(&self, span: &Range<usize>) -> usize {
         line_column(self.text, span.start).0
     }
@@ -64,7 +64,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The same value, `by` bytes further down the source.
+/// Moves the spans of a value `by` bytes further down the source.
 pub(super) fn shifted(value: Spanned<DeValue<'_>>, by: usize) -> Spanned<DeValue<'_>> {
     let span = moved(&value.span(), by);
     let value = match value.into_inner() {

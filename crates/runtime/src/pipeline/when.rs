@@ -13,7 +13,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// The key that says what a condition is, and those that may stand beside it.
+/// Key that determines the kind of a condition, and the keys that may stand next to it.
 const FORMS: [(&str, &[&str]); 14] = [
     ("batch", &["delay", "port"]),
     ("any", &["messages", "timeout"]),
@@ -32,7 +32,7 @@ const FORMS: [(&str, &[&str]); 14] = [
     ("messages", &["port"]),
 ];
 
-/// The conditions of one operator, and how the record shows them.
+/// Conditions of one operator, and their form for the record.
 pub(super) struct Conditions {
     pub list: Vec<When>,
     pub shown: Value,
@@ -66,7 +66,7 @@ struct Reader<'r> {
     registry: &'r Registry,
     folders: &'r Folders,
     what: String,
-    /// How gates begin, where that is said.
+    /// Initial state of gates, if it is given.
     begins: BTreeMap<String, bool>,
 }
 
@@ -158,7 +158,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A file of the file system: a named pipe, a device. It is opened so that opening does not wait.
+    /// Opens a file, such as a named pipe or a device. Opening does not block.
     fn readable(&self, section: &Section<'_, '_>) -> Result<When, Fault> {
         let path = section.need::<std::path::PathBuf>("readable")?;
         let place = self.folders.input(path.get_ref());
@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A condition that the program has registered.
+    /// Makes a condition that the program has registered.
     fn own(&mut self, section: &Section<'_, '_>, table: &DeTable<'_>) -> Result<(When, Value), Fault> {
         let kind = name(section, "own")?;
         let shown = shown(table);
@@ -220,7 +220,7 @@ fn inputs(form: &str, section: &Section<'_, '_>) -> Result<When, Fault> {
     })
 }
 
-/// A whole number, `least` at least.
+/// Reads a whole number of at least `least`.
 fn number(section: &Section<'_, '_>, key: &str, least: i64) -> Result<usize, Fault> {
     const LIMIT: i64 = 1 << 40;
     let value = section.need::<i64>(key)?;
@@ -246,7 +246,7 @@ fn name(section: &Section<'_, '_>, key: &str) -> Result<Spanned<String>, Fault> 
     Ok(name)
 }
 
-/// As the record shows it: what the file says.
+/// Condition as the record shows it, which is its form in the file.
 fn shown(table: &DeTable<'_>) -> Value {
     let value = |value: &DeValue<'_>| plain(value);
     table.iter().map(|(key, found)| (key.get_ref().to_string(), value(found.get_ref()))).collect()

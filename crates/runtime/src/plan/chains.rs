@@ -1,4 +1,4 @@
-//! Which operators are run as one step.
+//! Chains: operators that have one step together.
 
 use super::Plan;
 use crate::graph::Graph;
@@ -15,9 +15,10 @@ struct Edges {
 }
 
 impl Plan {
-    /// Chains of operators that change chunks in place and that nothing else comes between: no other edge, no other worker, no
-    /// condition, and nothing that is measured at one of them alone. First those of several operators; then all of them, with the
-    /// ends that are run along.
+    /// Finds the chains: neighbours that change chunks in place, with nothing else between them.
+    /// No other edge, other worker, condition, or measurement of one of them alone may come between.
+    /// The first list has the chains of several operators; the second has all chains, with the ends that
+    /// take part in the step.
     pub(super) fn find_chains(&self, graph: &Graph) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
         let edges = self.edges_of();
         let count = self.operators.len();
@@ -53,7 +54,7 @@ impl Plan {
         Edges { into, out_of }
     }
 
-    /// Whether an operator changes chunks in place and may be run with its neighbours.
+    /// Whether an operator changes chunks in place and may share a step with its neighbours.
     fn may(&self, graph: &Graph, edges: &Edges, number: usize) -> bool {
         let node = &graph.operators[self.order[number]];
         node.role.is_some_and(Role::is_inside)
@@ -66,7 +67,7 @@ impl Plan {
             && !self.paths.iter().any(|path| path.end == number)
     }
 
-    /// Whether what comes to an operator comes to it alone, and has room in one chunk of its own.
+    /// Whether an operator is the only consumer of its chunks, and each fits into one chunk of its own.
     fn may_rewrite(&self, edges: &Edges, number: usize) -> bool {
         let [edge] = edges.into[number][..] else { return false };
         let wire = &self.wires[edge];
@@ -75,7 +76,8 @@ impl Plan {
         alike.count() == 1 && edges.out_of[number].iter().all(|&next| quantum(edge) <= quantum(next))
     }
 
-    /// Whether all that an operator sends goes to the next one by number, on the same worker, and waits where it has no room.
+    /// Whether all messages of an operator go to the next one by number, in the same part, over an edge
+    /// that waits when it is full.
     fn leads_to_next(&self, edges: &Edges, number: usize) -> bool {
         let [edge] = edges.out_of[number][..] else { return false };
         let wire = &self.wires[edge];
@@ -85,12 +87,12 @@ impl Plan {
             && self.edges[edge].when_full == WhenFull::Wait
     }
 
-    /// A run with the source before it and the sink behind it, as far as they are run along. `None` where all that is left is one
-    /// operator.
+    /// A chain with the source before it and the sink after it, if these can take part in the step.
+    /// `None` if only one operator is left.
     fn with_ends(&self, graph: &Graph, edges: &Edges, run: &[usize]) -> Option<Vec<usize>> {
         let (first, last) = (*run.first()?, *run.last()?);
         let has_room = run.len() + 2 <= CHAIN_MOST;
-        // Among them are ends of a replicated stretch, which have turns with others of their kind.
+        // The ends of a replicated stretch are plain too; they take turns with the ends on other workers.
         let is_plain = |number: usize| {
             let node = &graph.operators[self.order[number]];
             node.when.is_empty() && node.deadline_ns.is_none()

@@ -1,11 +1,12 @@
-//! The plan as a drawing, in the language of Graphviz.
+//! The plan as a drawing in the DOT language of Graphviz.
 
 use super::Plan;
 use onbeat_trace::record::WhenFull;
 use std::fmt::Write;
 
 impl Plan {
-    /// Boxes are operators, frames are workers; edges between workers are bold, those that close a cycle dashed.
+    /// Draws the plan in the DOT language. Boxes are operators, frames are pools.
+    /// Edges between parts are bold; edges with initial messages are dashed.
     ///
     /// ```
     /// # use onbeat_runtime::{Graph, Options};
@@ -63,7 +64,7 @@ impl Plan {
     }
 }
 
-/// A string of that language: quotes and backslashes escaped, line breaks as `\n`.
+/// A string in the DOT language: quotes and backslashes escaped, line breaks as `\n`.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

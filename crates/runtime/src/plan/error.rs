@@ -1,10 +1,10 @@
-//! What can be wrong with a graph, each with the operator and port it is about.
+//! [`GraphError`]: mistakes in a graph, each with its operator and port.
 
-/// Why a graph cannot be run. Every message names the thing, its value, the limit and what to do.
+/// Reason why a graph cannot be run. Every message names the thing, its value, the limit and the fix.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// Nothing to run.
+    /// The graph has no operators.
     #[error("the graph `{0}` has no operators")]
     Empty(String),
     /// A mistake in building the graph.
@@ -12,25 +12,25 @@ pub enum GraphError {
     Mistake(String),
     /// A clock that is too fast or too slow, or virtual and scaled.
     #[error(
-        "the clock's `scale` is {0}: it must be 1e-6 to 1e6, and 1 where time is virtual, which goes as fast as it can"
+        "the clock's `scale` is {0}: it must be 1e-6 to 1e6, and 1 if time is virtual, because virtual time goes as fast as it can"
     )]
     Scale(f64),
-    /// A core that cannot be used as asked.
+    /// Cores or a number of workers that this machine or scheduler cannot provide.
     #[error("{0}")]
     Cores(String),
-    /// Cores for house-keeping that cannot be, or that leave none to workers.
+    /// House-keeping cores that do not exist, or that leave no core for workers.
     #[error("{0}")]
     HouseKeeping(String),
-    /// A pool that cannot be as it is asked for.
+    /// A pool that cannot be made as requested.
     #[error("{text}")]
     Pool {
-        /// Its name.
+        /// Name of the pool.
         pool: String,
-        /// Which of its keys it is about.
+        /// Key of the pool that is wrong.
         key: &'static str,
-        /// Which of the operators that it names, if it is about one.
+        /// Operator that the pool names, if the mistake concerns one.
         operator: Option<String>,
-        /// What is wrong, and what to do.
+        /// The mistake and its fix.
         text: String,
     },
     /// An initial message of another type.
@@ -40,7 +40,7 @@ pub enum GraphError {
         edge: String,
         /// Its message type.
         message: String,
-        /// What was given.
+        /// The message that was given.
         found: String,
     },
     /// More initial messages than the edge can hold.
@@ -48,12 +48,12 @@ pub enum GraphError {
     InitialCount {
         /// The edge.
         edge: String,
-        /// How many there are.
+        /// Number of initial messages.
         count: usize,
-        /// Its capacity.
+        /// Capacity of the edge.
         capacity: usize,
     },
-    /// Two operators have one name.
+    /// Two operators have the same name.
     #[error("two operators are called `{0}`: names are unique in a graph")]
     DuplicateName(String),
     /// A name that cannot be used.
@@ -64,9 +64,9 @@ pub enum GraphError {
     /// No such operator.
     #[error("there is no operator `{name}`{hint}")]
     UnknownOperator {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// ": did you mean …?", or nothing.
+        /// ": did you mean …?", or empty.
         hint: String,
     },
     /// No such port.
@@ -76,19 +76,19 @@ pub enum GraphError {
         operator: String,
         /// "input" or "output".
         direction: &'static str,
-        /// What was asked for.
+        /// The requested port.
         port: String,
-        /// Which ports there are.
+        /// The ports that the operator has, as the end of the message.
         hint: String,
     },
-    /// A port has to be named.
+    /// The operator has several ports, and the edge names none of them.
     #[error("`{operator}` has {count} {direction}s ({known}): say which, as `{operator}.{first}`")]
     WhichPort {
         /// The operator.
         operator: String,
         /// "input" or "output".
         direction: &'static str,
-        /// How many there are.
+        /// Number of ports in this direction.
         count: usize,
         /// Their names.
         known: String,
@@ -100,11 +100,11 @@ pub enum GraphError {
     Types {
         /// Sending port.
         from: String,
-        /// What it sends.
+        /// Message type of the sending port.
         from_type: String,
         /// Receiving port.
         to: String,
-        /// What it takes.
+        /// Message type of the receiving port.
         to_type: String,
     },
     /// A port that must be connected is not.
@@ -117,7 +117,7 @@ pub enum GraphError {
         /// Its message type.
         message: String,
     },
-    /// The same edge twice, or two edges into a port for one.
+    /// The same edge twice, or two edges into a port that takes one.
     #[error(
         "input `{port}` is connected twice, from `{first}` and `{second}`: it takes one edge; put a `merge` operator before it"
     )]
@@ -129,18 +129,18 @@ pub enum GraphError {
         /// The other.
         second: String,
     },
-    /// Every operator in a circle waits for the one before it.
+    /// A cycle in which every operator waits for the one before it.
     #[error(
         "the cycle {} can never start: each operator waits for the one before it; give one of its edges an `initial` message",
         .0.join(" → ")
     )]
     Cycle(Vec<String>),
-    /// An edge that holds nothing, or too much.
+    /// A capacity of 0, or one above the limit.
     #[error("the edge {edge} has capacity {capacity}: it must be 1 to {limit} messages", limit = 1 << 24)]
     Capacity {
         /// The edge.
         edge: String,
-        /// What was asked for.
+        /// The requested capacity, in messages.
         capacity: usize,
     },
     /// A quantum on an edge without chunks.
@@ -151,71 +151,71 @@ pub enum GraphError {
         /// Its message type.
         message: String,
     },
-    /// A quantum that holds no sample.
+    /// A quantum that is smaller than one sample.
     #[error("the edge {edge} has a quantum of {quantum} bytes: a {message} needs at least {least}")]
     QuantumTooSmall {
         /// The edge.
         edge: String,
         /// Its message type.
         message: String,
-        /// What was asked for.
+        /// The requested quantum, in bytes.
         quantum: usize,
         /// Bytes of one sample.
         least: usize,
     },
-    /// One chunk is larger than all chunk stores may be.
+    /// One chunk is larger than the limit for all chunk stores.
     #[error(
         "the edge {edge} has a quantum of {quantum} bytes, which is larger than the chunk store ({limit} bytes): lower the quantum or raise `store`"
     )]
     QuantumTooLarge {
         /// The edge.
         edge: String,
-        /// What was asked for.
+        /// The requested quantum, in bytes.
         quantum: usize,
-        /// The limit.
+        /// Size limit of the chunk stores, in bytes.
         limit: usize,
     },
-    /// The chunks of all edges are larger than all chunk stores may be.
+    /// The chunks of all edges exceed the limit for all chunk stores.
     #[error(
         "the plan needs {needed} bytes of chunks ({detail}), and the chunk store may have {limit}: lower capacities or quanta, or raise `store`"
     )]
     StoreTooSmall {
-        /// What is needed.
+        /// Bytes that the plan needs.
         needed: usize,
-        /// Per quantum.
+        /// Number of chunks per quantum.
         detail: String,
-        /// The limit.
+        /// Size limit of the chunk stores, in bytes.
         limit: usize,
     },
-    /// A path that leads nowhere.
+    /// A path whose end cannot be reached from its begin.
     #[error(
         "there is no way from `{from}` to `{to}`: a path goes along the edges, from a source to a later operator"
     )]
     NoPath {
-        /// Its begin.
+        /// Begin of the path.
         from: String,
-        /// Its end.
+        /// End of the path.
         to: String,
     },
-    /// A path on which it cannot be told what is under way.
+    /// A path on which messages in flight cannot be counted.
     #[error("`max_in_flight` of the path from `{from}` to `{to}` cannot be kept: {why}")]
     InFlight {
-        /// Its begin.
+        /// Begin of the path.
         from: String,
-        /// Its end.
+        /// End of the path.
         to: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A path of which something is asked that is an operator's.
+    /// `on_miss = "degrade"` on a path: only an operator can degrade.
     #[error(
         "on_miss = \"degrade\" of the path from `{from}` to `{to}`: a path cannot do less, an operator can; give it a `deadline` and \
          `on_miss`"
     )]
     PathDegrades {
-        /// Its begin.
+        /// Begin of the path.
         from: String,
-        /// Its end.
+        /// End of the path.
         to: String,
     },
     /// A path that does not begin at a source.
@@ -223,14 +223,14 @@ pub enum GraphError {
         "the path from `{from}` to `{to}` does not begin at a source: `{from}` has inputs; begin it at {sources}"
     )]
     PathStart {
-        /// Its begin.
+        /// Begin of the path.
         from: String,
-        /// Its end.
+        /// End of the path.
         to: String,
-        /// The sources that lead there.
+        /// The sources from which the end can be reached.
         sources: String,
     },
-    /// Under `strict`: something was asked for and not obtained.
+    /// Under `strict`: a setting was requested and not obtained.
     #[error("strict: {0}")]
     Strict(String),
 }

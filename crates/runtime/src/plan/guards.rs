@@ -1,4 +1,4 @@
-//! What would hang a machine is refused; what may be a mistake is pointed out.
+//! Guards: refuse settings that would hang a machine, and point out likely mistakes.
 
 use super::{GraphError, PoolPlan, WorkerPlan};
 use crate::base::idle::Idle;
@@ -6,7 +6,7 @@ use crate::base::options::Options;
 use onbeat_os::interrupts::{self, InterruptThread};
 use onbeat_os::{CoreSet, Policy, memory};
 
-/// What the guards look at beside the plan.
+/// State of the machine that the guards check in addition to the plan.
 pub(super) struct Ground {
     pub isolated: CoreSet,
     pub interrupts: Vec<InterruptThread>,
@@ -90,7 +90,7 @@ fn check_on(
     Ok(notes)
 }
 
-/// Interrupt threads that a worker would keep from running: one of them may bring the data that it waits for.
+/// Interrupt threads that a worker would block. One of them may deliver the data that the worker waits for.
 fn above_interrupts(ground: &Ground, name: &str, priority: u8, cores: &[Option<usize>]) -> Option<String> {
     const SHOWN: usize = 3;
     let is_below = |thread: &&InterruptThread| {

@@ -1,4 +1,4 @@
-//! Who runs where, on which queue: plain data, decided once.
+//! [`Plan`]: placement of operators on workers and edges on queues, as plain data that is decided once.
 
 mod chains;
 mod dot;
@@ -31,7 +31,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use workers::Workers;
 
-/// What will run where. It is plain data: print it, compare it, test it without threads.
+/// Placement of operators and edges. It is plain data: print it, compare it, test it without threads.
 ///
 /// ```
 /// # use onbeat_runtime::{Graph, Options};
@@ -48,13 +48,13 @@ use workers::Workers;
 pub struct Plan {
     /// Name of the graph.
     pub name: String,
-    /// The recipe it was made by.
+    /// Scheduler that made the plan.
     pub scheduler: Scheduler,
     /// Threads that step operators.
     pub workers: Vec<WorkerPlan>,
-    /// Who shares operators with whom.
+    /// Pools: workers that share operators.
     pub pools: Vec<PoolPlan>,
-    /// Operators that one worker at a time steps.
+    /// Parts: operators that one worker at a time steps.
     pub parts: Vec<PartPlan>,
     /// Operators in their order down the graph.
     pub operators: Vec<OperatorPlan>,
@@ -62,34 +62,35 @@ pub struct Plan {
     pub edges: Vec<EdgePlan>,
     /// Chunk stores.
     pub stores: Vec<StorePlan>,
-    /// Paths that are watched.
+    /// Paths whose latency is measured.
     pub paths: Vec<PathPlan>,
-    /// Operators, by place, that change chunks in place one after the other and are run as one step.
+    /// Chains: operators, by place in `operators`, that change chunks in place and have one step together.
     pub runs: Vec<Vec<usize>>,
-    /// The same with the sources before them and the sinks behind them that are run along; there may be one of these alone between
-    /// its ends.
+    /// The same chains with the sources and sinks that have a part in the step.
+    /// One operator between its ends is enough here.
     pub passes: Vec<Vec<usize>>,
-    /// Those of them that several workers of a pool carry chunks through, one behind another, where that turns out to be faster.
+    /// The `passes` that several workers of a pool may run as waves.
+    /// The run does so if it measures that waves are faster.
     pub waves: Vec<Vec<usize>>,
-    /// What was asked for, and what it became.
+    /// Requested settings, and the values that were obtained.
     pub obtained: Vec<Obtained>,
-    /// What is pointed out: nothing is wrong with it, and it may be a mistake.
+    /// Notes on settings that are valid and may be a mistake.
     pub notes: Vec<String>,
-    /// The options it was made with.
+    /// Options that the plan was made with.
     pub options: Options,
-    /// By operator number: its place in the graph.
+    /// Place in the graph, by operator number.
     #[serde(skip)]
     pub(crate) order: Vec<usize>,
-    /// By edge number: its ends.
+    /// Ends of each edge, by edge number.
     #[serde(skip)]
     pub(crate) wires: Vec<Wire>,
-    /// What is done to the graph before it is run.
+    /// Change of the graph before the run: copies of replicated operators. `None` if nothing is replicated.
     #[serde(skip)]
     pub(crate) recipe: Option<Recipe>,
 }
 
 impl Graph {
-    /// Checks the graph and decides who runs where.
+    /// Checks the graph and places its operators and edges.
     ///
     /// # Errors
     /// See [`GraphError`].
@@ -107,10 +108,10 @@ impl Plan {
         }
     }
 
-    /// With each stretch of operators without a state once per worker.
+    /// Makes a plan with one copy of each stretch of stateless operators per worker.
     fn replicated(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
         let cores = workers::for_replicas(options)?;
-        // As it would be on one worker: all that can be wrong with the graph itself comes to light here.
+        // The plan for one worker comes first: it finds all mistakes in the graph itself.
         let one = Options {
             scheduler: Scheduler::Greedy,
             cores: Vec::new(),
@@ -125,10 +126,10 @@ impl Plan {
             let worker: Vec<usize> = vec![0; graph.operators.len()];
             let mut plan = Self::of(graph, options, Some(&worker))?;
             if cores == 1 {
-                // Nothing else was asked for.
+                // One worker was requested: there is nothing to report.
                 notes.clear();
             } else {
-                let why = "no operator says that it has no state (`replica`) and can be there more than once";
+                let why = "no operator says that it has no state (`replica`) and can have copies";
                 let refused = Obtained {
                     what: "replicated operators".to_string(),
                     asked: format!("on {cores} workers"),
@@ -150,7 +151,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// `lanes`: by place, the worker that an operator goes to. The graph was checked before then.
+    /// Makes a plan. `lanes` has the worker of each operator, by place; with it, the graph has been checked
+    /// before.
     fn of(graph: &Graph, options: &Options, lanes: Option<&[usize]>) -> Result<Self, GraphError> {
         let Options { scale, clock, .. } = *options;
         if !(1e-6..=1e6).contains(&scale) || clock == ClockKind::Manual && scale != 1.0 {
@@ -168,63 +170,9 @@ impl Plan {
             when::check(graph, &wires, &sizes.edges)?;
             resolve::check_restarts(graph)?;
         }
-        let mut number_of = vec![0; order.len()];
-        for (number, &place) in order.iter().enumerate() {
-            number_of[place] = number;
-        }
-        let wires: Vec<Wire> = wires
-            .into_iter()
-            .map(|wire| Wire { from: number_of[wire.from], to: number_of[wire.to], ..wire })
-            .collect();
-        let mut has_input = vec![false; order.len()];
-        for wire in wires.iter().filter(|wire| wire.required) {
-            has_input[wire.to] = true;
-        }
-        let sent = |number| {
-            let edges = wires.iter().zip(&sizes.edges).filter(move |(wire, _)| wire.from == number);
-            edges.map(|(_, size)| size.quantum as u32).min()
-        };
-        let operators: Vec<OperatorPlan> = order
-            .iter()
-            .enumerate()
-            .map(|(number, &place)| {
-                let node = &graph.operators[place];
-                OperatorPlan {
-                    name: node.name.clone(),
-                    kind: node.kind.clone(),
-                    part: workers.part_of[number],
-                    source: !has_input[number],
-                    period_ns: period_ns(node, options, sent(number)),
-                    deadline_ns: node.deadline_ns,
-                    budget_ns: node.budget_ns,
-                    on_miss: node.on_miss,
-                    on_error: node.on_error,
-                }
-            })
-            .collect();
-        let edges = wires
-            .iter()
-            .zip(&graph.edges)
-            .zip(&sizes.edges)
-            .map(|((wire, asked), size)| {
-                let output = &graph.operators[order[wire.from]].ports.outputs[wire.out];
-                let input = &graph.operators[order[wire.to]].ports.inputs[wire.input];
-                EdgePlan {
-                    from: format!("{}.{}", operators[wire.from].name, output.name),
-                    to: format!("{}.{}", operators[wire.to].name, input.name),
-                    message: output.label.clone(),
-                    capacity: size.capacity,
-                    when_full: asked.when_full,
-                    quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
-                    queue: match asked.when_full {
-                        _ if operators[wire.from].part == operators[wire.to].part => "ring",
-                        WhenFull::DropOldest | WhenFull::Latest => "overwriting ring",
-                        WhenFull::Wait | WhenFull::DropNewest | WhenFull::Error => "spsc ring",
-                    },
-                    initial: asked.initial.len(),
-                }
-            })
-            .collect();
+        let wires = numbered(wires, &order);
+        let operators = operator_rows(graph, &order, &wires, &workers, &sizes, options);
+        let edges = edge_rows(graph, &order, &wires, &sizes, &operators);
         let mut plan = Plan {
             name: graph.name.clone(),
             scheduler: options.scheduler,
@@ -255,7 +203,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Under `strict` nothing may be missing.
+    /// Under `strict`, refuses a plan that lacks a requested setting.
     fn check_strict(&self) -> Result<(), GraphError> {
         if self.options.strict
             && let Some(missing) = self.obtained.iter().find(|setting| setting.asked != setting.obtained)
@@ -269,7 +217,7 @@ impl Plan {
         Ok(())
     }
 
-    /// By operator: its place among the sources, as stamps have it. Copies of one source have one.
+    /// Number of each source, by operator, as stamps have it. Copies of one source share their number.
     pub(crate) fn source_numbers(&self) -> Vec<usize> {
         let mut sources: HashMap<&str, usize> = HashMap::new();
         let mut numbers = Vec::with_capacity(self.operators.len());
@@ -280,7 +228,7 @@ impl Plan {
         numbers
     }
 
-    /// Whether anything may be too late.
+    /// Whether a message or step can be a miss: a path has a latency limit or an operator a deadline.
     pub(crate) fn has_limits(&self) -> bool {
         self.paths.iter().any(|path| path.max_latency_ns.is_some())
             || self.operators.iter().any(|operator| operator.deadline_ns.is_some())
@@ -292,7 +240,7 @@ impl Plan {
         recorded_parts(self).contains(&true)
     }
 
-    /// The workers of a pool, for people: "onbeat-w0 on core 1".
+    /// Workers of a pool as text: "onbeat-w0 on core 1".
     fn workers_of(&self, pool: &PoolPlan) -> Vec<String> {
         let name = |&worker: &usize| {
             let WorkerPlan { name, core, .. } = &self.workers[worker];
@@ -302,8 +250,88 @@ impl Plan {
     }
 }
 
-/// The shorter of what the operator keeps itself and what it is made to wait for; `quantum_bytes` is that of its edges.
+/// Period of an operator: the shorter of its own and that of its conditions.
+/// `quantum_bytes` is the quantum of its outgoing edges.
 fn period_ns(node: &Node, options: &Options, quantum_bytes: Option<u32>) -> Option<u64> {
     let own_ns = node.operator.rate(options.pace).and_then(|rate| rate.period_ns(quantum_bytes));
     node.when.iter().filter_map(When::tick_ns).chain(own_ns).min()
+}
+
+/// Edges by operator number, made of edges by place.
+fn numbered(wires: Vec<Wire>, order: &[usize]) -> Vec<Wire> {
+    let mut number_of = vec![0; order.len()];
+    for (number, &place) in order.iter().enumerate() {
+        number_of[place] = number;
+    }
+    wires
+        .into_iter()
+        .map(|wire| Wire { from: number_of[wire.from], to: number_of[wire.to], ..wire })
+        .collect()
+}
+
+/// Rows of the operators, by number. `wires` has operator numbers.
+fn operator_rows(
+    graph: &Graph,
+    order: &[usize],
+    wires: &[Wire],
+    workers: &Workers,
+    sizes: &sizes::Sizes,
+    options: &Options,
+) -> Vec<OperatorPlan> {
+    let mut has_input = vec![false; order.len()];
+    for wire in wires.iter().filter(|wire| wire.required) {
+        has_input[wire.to] = true;
+    }
+    let sent = |number| {
+        let edges = wires.iter().zip(&sizes.edges).filter(move |(wire, _)| wire.from == number);
+        edges.map(|(_, size)| size.quantum as u32).min()
+    };
+    let row = |(number, &place): (usize, &usize)| {
+        let node = &graph.operators[place];
+        OperatorPlan {
+            name: node.name.clone(),
+            kind: node.kind.clone(),
+            part: workers.part_of[number],
+            source: !has_input[number],
+            period_ns: period_ns(node, options, sent(number)),
+            deadline_ns: node.deadline_ns,
+            budget_ns: node.budget_ns,
+            on_miss: node.on_miss,
+            on_error: node.on_error,
+        }
+    };
+    order.iter().enumerate().map(row).collect()
+}
+
+/// Rows of the edges. `wires` has operator numbers.
+fn edge_rows(
+    graph: &Graph,
+    order: &[usize],
+    wires: &[Wire],
+    sizes: &sizes::Sizes,
+    operators: &[OperatorPlan],
+) -> Vec<EdgePlan> {
+    wires
+        .iter()
+        .zip(&graph.edges)
+        .zip(&sizes.edges)
+        .map(|((wire, asked), size)| {
+            let output = &graph.operators[order[wire.from]].ports.outputs[wire.out];
+            let input = &graph.operators[order[wire.to]].ports.inputs[wire.input];
+            EdgePlan {
+                from: format!("{}.{}", operators[wire.from].name, output.name),
+                to: format!("{}.{}", operators[wire.to].name, input.name),
+                message: output.label.clone(),
+                capacity: size.capacity,
+                when_full: asked.when_full,
+                quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
+                queue: match asked.when_full {
+                    _ if operators[wire.from].part == operators[wire.to].part => "ring",
+                    WhenFull::DropOldest | WhenFull::Latest => "overwriting ring",
+                    WhenFull::Wait | WhenFull::DropNewest | WhenFull::Error => "spsc ring",
+                },
+                initial: asked.initial.len(),
+            }
+        })
+        .collect()
 }

@@ -1,11 +1,11 @@
-//! The order of operators down the graph.
+//! Order of the operators down the graph.
 
 use super::GraphError;
 use super::resolve::Wire;
 use crate::graph::Graph;
 
-/// Places in the graph, ordered so that every operator comes after those it waits for, and a chain stays together:
-/// its successor is the next number.
+/// Orders the places of the graph: every operator comes after those that it waits for.
+/// A chain stays together: the successor of an operator has the next number.
 pub(super) fn order(graph: &Graph, wires: &[Wire]) -> Result<Vec<usize>, GraphError> {
     let operators = graph.operators.len();
     let mut waits_for = vec![0; operators];
@@ -14,7 +14,7 @@ pub(super) fn order(graph: &Graph, wires: &[Wire]) -> Result<Vec<usize>, GraphEr
         waits_for[wire.to] += 1;
         sends_to[wire.from].push(wire.to);
     }
-    // Last in, first out: this is what keeps chains together.
+    // Last in, first out keeps chains together.
     let mut free: Vec<usize> = (0..operators).rev().filter(|&place| waits_for[place] == 0).collect();
     let mut order = Vec::with_capacity(operators);
     while let Some(place) = free.pop() {
@@ -32,7 +32,7 @@ pub(super) fn order(graph: &Graph, wires: &[Wire]) -> Result<Vec<usize>, GraphEr
     Ok(order)
 }
 
-/// Names along one cycle among the operators that still wait, the first one again at the end.
+/// Names along one cycle of operators that still wait. The first name is repeated at the end.
 fn cycle(graph: &Graph, wires: &[Wire], waits_for: &[usize]) -> Vec<String> {
     let before = |place: usize| {
         wires
@@ -40,26 +40,26 @@ fn cycle(graph: &Graph, wires: &[Wire], waits_for: &[usize]) -> Vec<String> {
             .find(|wire| wire.required && !wire.feedback && wire.to == place && waits_for[wire.from] > 0)
             .map(|wire| wire.from)
     };
-    let mut way = Vec::new();
+    let mut visited = Vec::new();
     let mut place = waits_for.iter().position(|&waits| waits > 0).unwrap_or(0);
-    // Going backwards: whoever still waits has a predecessor that does, so this must come round.
-    while !way.contains(&place) {
-        way.push(place);
+    // Go backwards: a waiting operator has a waiting predecessor, so the walk must meet a place again.
+    while !visited.contains(&place) {
+        visited.push(place);
         match before(place) {
             Some(previous) => place = previous,
             None => break,
         }
     }
-    let start = way.iter().position(|&seen| seen == place).unwrap_or(0);
+    let start = visited.iter().position(|&seen| seen == place).unwrap_or(0);
     let mut names: Vec<String> =
-        way[start..].iter().rev().map(|&at| graph.operators[at].name.clone()).collect();
+        visited[start..].iter().rev().map(|&at| graph.operators[at].name.clone()).collect();
     if let Some(first) = names.first().cloned() {
         names.push(first);
     }
     names
 }
 
-/// Which operators come after which.
+/// Reachability of operators along the edges.
 pub(super) struct Reach {
     sends_to: Vec<Vec<usize>>,
 }
@@ -73,7 +73,7 @@ impl Reach {
         Reach { sends_to }
     }
 
-    /// By operator number: whether a message from `start` may get there.
+    /// Whether a message from `start` can reach an operator, by operator number.
     pub fn from(&self, start: usize) -> Vec<bool> {
         let mut reached = vec![false; self.sends_to.len()];
         let mut open = vec![start];

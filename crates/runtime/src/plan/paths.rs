@@ -1,4 +1,4 @@
-//! The ways from sources to sinks that are watched.
+//! Paths from sources to sinks whose latency is measured.
 
 use super::{GraphError, PathPlan, Plan, order};
 use crate::base::wording::nearest;
@@ -6,11 +6,12 @@ use crate::graph::Graph;
 use crate::graph::limits::{OnMiss, PathLimits};
 use onbeat_trace::record::WhenFull;
 
-/// Pairs of source and sink that are watched without being asked for; above that only paths that are named are.
+/// Most pairs of source and sink that become paths without being named.
+/// If there are more, only named paths are measured.
 const PATHS_UNASKED: usize = 64;
 
 impl Plan {
-    /// Paths that were asked for, and all others from a source to a sink while they are few.
+    /// Finds the named paths, and the other paths from a source to a sink if they are few.
     pub(super) fn find_paths(&self, graph: &Graph) -> Result<Vec<PathPlan>, GraphError> {
         let mut paths: Vec<PathPlan> = Vec::new();
         let numbers = |name: &str| {
@@ -82,7 +83,7 @@ impl Plan {
         Ok(paths)
     }
 
-    /// Whether it can be told on these paths, from operator to operator, when a message has arrived.
+    /// Checks that arrivals on these paths can be counted, from operator to operator.
     fn can_count(&self, paths: &[(usize, usize)], after: &order::Reach) -> Result<(), GraphError> {
         let refuse = |from: usize, to: usize, why: String| {
             let name = |number: usize| self.operators[number].name.clone();
@@ -90,7 +91,7 @@ impl Plan {
         };
         for &(from, to) in paths {
             if paths.len() > 1 {
-                return refuse(from, to, "under `replicated` there are several of its operators".to_owned());
+                return refuse(from, to, "under `replicated` its operators have copies".to_owned());
             }
             let leads = |other: &usize| self.operators[*other].source && after.from(*other)[to];
             if let Some(other) = (0..self.operators.len()).filter(|other| *other != from).find(leads) {
@@ -98,7 +99,7 @@ impl Plan {
                 return refuse(
                     from,
                     to,
-                    format!("messages of `{other}` get there too, and may take their place"),
+                    format!("messages of `{other}` get there too, and could be counted instead"),
                 );
             }
             let is_on = |number: usize, wire_to: usize| {

@@ -1,10 +1,11 @@
-//! Whose steps are recorded, so that misses can be explained.
+//! Parts whose steps are recorded, so that misses can be explained.
 
 use super::Plan;
 use crate::base::options::Explain;
 use onbeat_trace::record::ClockKind;
 
-/// By part: whether its steps are recorded. All are that share a pool with an operator whose lateness would be a miss.
+/// Whether the steps of a part are recorded, by part.
+/// A part is recorded if its pool has an operator whose lateness can lead to a miss.
 pub(crate) fn recorded_parts(plan: &Plan) -> Vec<bool> {
     let mut is_recorded = vec![false; plan.parts.len()];
     let is_real = plan.options.clock == ClockKind::Real && plan.options.scale == 1.0;

@@ -1,4 +1,4 @@
-//! From names to numbers, and everything that can be wrong on the way.
+//! Resolution of names to numbers, with the mistakes that it can find.
 
 use super::GraphError;
 use crate::base::on_error::OnError;
@@ -7,16 +7,16 @@ use crate::graph::{Graph, PortRef};
 use crate::operator::ports::{InputInfo, OutputInfo};
 use std::collections::HashMap;
 
-/// An edge by numbers: at first places in the graph, in the plan operator numbers.
+/// An edge by numbers: first by places in the graph, in the plan by operator numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wire {
     pub from: usize,
     pub out: usize,
     pub to: usize,
     pub input: usize,
-    /// Whether the consumer waits for it.
+    /// Whether the consumer waits for messages of this edge.
     pub required: bool,
-    /// Whether it has messages from the start: the order of operators does not go by it.
+    /// Whether it has messages from the start. The order of operators ignores such edges.
     pub feedback: bool,
 }
 
@@ -52,12 +52,12 @@ pub(super) fn check_names(graph: &Graph) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Whether those that are to be started anew after a failure can be.
+/// Checks that operators with `on_error = "restart"` can be started again.
 pub(super) fn check_restarts(graph: &Graph) -> Result<(), GraphError> {
     for node in graph.operators.iter().filter(|node| matches!(node.on_error, OnError::Restart(_))) {
         node.operator.restartable().map_err(|error| {
             GraphError::Mistake(format!(
-                "`on_error` of operator `{}`: it cannot be started anew: {error}",
+                "`on_error` of operator `{}`: it cannot be started again: {error}",
                 node.name
             ))
         })?;

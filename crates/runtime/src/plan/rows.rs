@@ -1,4 +1,4 @@
-//! What a plan consists of: plain data, and the plan as text.
+//! Rows of a plan as plain data, and the plan as text.
 
 use super::Plan;
 use crate::base::idle::Idle;
@@ -16,55 +16,56 @@ pub struct WorkerPlan {
     pub name: String,
     /// The core that it runs on; `None` for wherever the kernel puts it.
     pub core: Option<usize>,
-    /// Place of its pool.
+    /// Place of its pool in [`Plan::pools`].
     pub pool: usize,
     /// Names of the operators that it may step, in their order down the graph.
     pub operators: Vec<String>,
 }
 
-/// Workers that share operators. One that shares with nobody is a pool by itself.
+/// Workers that share operators. A worker that shares none has a pool of its own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PoolPlan {
-    /// Its name; that of its worker where it has one.
+    /// Name of the pool. A pool with one worker has the worker's name.
     pub name: String,
-    /// What the kernel's scheduler is to give its workers; `None` for what the program has.
+    /// Scheduling policy of its workers; `None` for the policy of the process.
     #[serde(serialize_with = "crate::base::options::as_text")]
     pub policy: Option<Policy>,
-    /// How its workers wait.
+    /// How idle workers of the pool wait.
     pub idle: Idle,
     /// Places of its workers.
     pub workers: Vec<usize>,
 }
 
-/// Operators that go from worker to worker together, and are stepped by one of them at a time.
+/// Operators that move between workers together. One worker at a time steps them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartPlan {
-    /// Its name: that of its worker, or of its first operator where workers share.
+    /// Name of the part: that of its worker, or of its first operator if workers share it.
     pub name: String,
-    /// Place of its pool.
+    /// Place of its pool in [`Plan::pools`].
     pub pool: usize,
 }
 
 /// One operator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OperatorPlan {
-    /// Its name.
+    /// Name of the operator.
     pub name: String,
-    /// Its kind.
+    /// Kind of the operator.
     pub kind: String,
-    /// Place of its part.
+    /// Place of its part in [`Plan::parts`].
     pub part: usize,
-    /// Whether it waits for no input: it takes turns with the other sources.
+    /// Whether it is a source: it waits for no input, and takes turns with other sources.
     pub source: bool,
-    /// From one of its messages to the next, in nanoseconds, where it keeps time and knows that before the run.
+    /// Time between two of its messages, in nanoseconds; `None` unless it keeps time and knows it before the
+    /// run.
     pub period_ns: Option<u64>,
-    /// From the source's due time to the end of its step, in nanoseconds.
+    /// Time limit from the source's due time to the end of its step, in nanoseconds.
     pub deadline_ns: Option<u64>,
-    /// How long a step of it may compute, in nanoseconds.
+    /// Limit for the computing time of one step, in nanoseconds.
     pub budget_ns: Option<u64>,
-    /// What happens when `deadline_ns` was missed.
+    /// Reaction to a missed `deadline_ns`.
     pub on_miss: OnMiss,
-    /// What becomes of the run when it fails.
+    /// Reaction of the run to a failure of this operator.
     pub on_error: OnError,
 }
 
@@ -77,15 +78,15 @@ pub struct EdgePlan {
     pub to: String,
     /// Message type.
     pub message: String,
-    /// Messages that it holds.
+    /// Most messages in its queue.
     pub capacity: usize,
-    /// What it does with one more.
+    /// Reaction to a message for which there is no room.
     pub when_full: WhenFull,
     /// Most bytes of samples in a chunk; `None` for other messages.
     pub quantum_bytes: Option<u32>,
     /// "ring" within a part, "spsc ring" or "overwriting ring" between two.
     pub queue: &'static str,
-    /// Messages that it has from the start.
+    /// Number of messages that it holds from the start.
     pub initial: usize,
 }
 
@@ -96,22 +97,22 @@ pub struct StorePlan {
     pub part: usize,
     /// Bytes of samples in one chunk.
     pub quantum_bytes: u32,
-    /// How many chunks there are.
+    /// Number of chunks.
     pub chunks: usize,
 }
 
-/// One path that is watched.
+/// One path whose latency is measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathPlan {
     /// The source.
     pub from: String,
     /// The operator where it ends.
     pub to: String,
-    /// From the source's due time to the end of the step at its end, in nanoseconds.
+    /// Latency limit from the source's due time to the end of the step at the path's end, in nanoseconds.
     pub max_latency_ns: Option<u64>,
-    /// What may be under way at once.
+    /// Limit for messages in flight.
     pub max_in_flight: Option<InFlightLimit>,
-    /// What happens when `max_latency_ns` was missed.
+    /// Reaction to a missed `max_latency_ns`.
     pub on_miss: OnMiss,
     /// Place of the source among the sources.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! How large chunks may be on each edge, and how many of them there must be.
+//! Size of the chunks on each edge, and the number of chunks in the stores.
 
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
@@ -18,7 +18,7 @@ pub(super) struct Size {
 }
 
 pub(super) struct Sizes {
-    /// By edge.
+    /// Size of each edge.
     pub edges: Vec<Size>,
     pub stores: Vec<StorePlan>,
     pub obtained: Vec<Obtained>,
@@ -33,7 +33,7 @@ impl Sizes {
         options: &Options,
     ) -> Result<Self, GraphError> {
         let mut edges = asked(graph, wires, options)?;
-        let obtained = fit_to_those_who_pass_on(graph, wires, order, &mut edges);
+        let obtained = limit_to_outputs(graph, wires, order, &mut edges);
         let mut part_at = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
             part_at[place] = part_of[number];
@@ -42,7 +42,7 @@ impl Sizes {
         Ok(Sizes { edges, stores, obtained })
     }
 
-    /// Whether messages that edges have from the start are of their type, and fit.
+    /// Checks that initial messages have the type of their edge, and fit.
     pub fn check_initial(&self, graph: &Graph, wires: &[Wire]) -> Result<(), GraphError> {
         check_initial(graph, wires, &self.edges)
     }
@@ -86,7 +86,7 @@ fn asked(graph: &Graph, wires: &[Wire], options: &Options) -> Result<Vec<Size>, 
     Ok(sizes)
 }
 
-/// Messages that edges have from the start are of their type, and fit.
+/// Checks that initial messages have the type of their edge, and fit.
 fn check_initial(graph: &Graph, wires: &[Wire], sizes: &[Size]) -> Result<(), GraphError> {
     for ((wire, edge), size) in wires.iter().zip(&graph.edges).zip(sizes) {
         let output = &graph.operators[wire.from].ports.outputs[wire.out];
@@ -119,23 +119,18 @@ fn check_initial(graph: &Graph, wires: &[Wire], sizes: &[Size]) -> Result<(), Gr
     Ok(())
 }
 
-/// An operator that may pass a chunk on gets none that is larger than what it may send: the quantum of an edge is a
-/// hard contract.
-fn fit_to_those_who_pass_on(
-    graph: &Graph,
-    wires: &[Wire],
-    order: &[usize],
-    edges: &mut [Size],
-) -> Vec<Obtained> {
+/// Lowers the quantum of an edge to that of the edges on which its consumer may pass chunks on.
+/// The quantum of an edge is a hard limit.
+fn limit_to_outputs(graph: &Graph, wires: &[Wire], order: &[usize], edges: &mut [Size]) -> Vec<Obtained> {
     let mut out_of: Vec<Vec<usize>> = vec![Vec::new(); graph.operators.len()];
     let mut into: Vec<Vec<usize>> = vec![Vec::new(); graph.operators.len()];
     for (edge, wire) in wires.iter().enumerate() {
         out_of[wire.from].push(edge);
         into[wire.to].push(edge);
     }
-    let wishes: Vec<usize> = edges.iter().map(|edge| edge.quantum).collect();
+    let requested: Vec<usize> = edges.iter().map(|edge| edge.quantum).collect();
     let mut limited_by = vec![None; edges.len()];
-    // From the end of the graph to its begin, so that one pass is enough where there is no cycle.
+    // From the end of the graph to its begin: one pass is enough without cycles.
     loop {
         let mut changed = false;
         for &place in order.iter().rev() {
@@ -158,7 +153,7 @@ fn fit_to_those_who_pass_on(
         let (place, next) = (*limited_by)?;
         Some(Obtained {
             what: format!("quantum of {}", edge_name(graph, &wires[edge])),
-            asked: format!("{} bytes", wishes[edge]),
+            asked: format!("{} bytes", requested[edge]),
             obtained: format!("{} bytes", edges[edge].quantum),
             reason: Some(format!(
                 "{} may pass its chunks on to {}",
@@ -170,20 +165,20 @@ fn fit_to_those_who_pass_on(
     limited_by.iter().enumerate().filter(named).filter_map(obtained).collect()
 }
 
-/// Whether a chunk that came by edge `edge` may leave by edge `next`, as itself.
+/// Whether the operator may send a chunk from edge `edge` on by edge `next`.
 fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     let ports = &graph.operators[wires[edge].to].ports;
     let (input, output) = (&ports.inputs[wires[edge].input], &ports.outputs[wires[next].out]);
     input.sample_bytes.is_some() && input.message == output.message && !output.fresh
 }
 
-/// Whether a chunk of the store that one by edge `edge` is from may leave by edge `next`: also where neighbours that write other chunks
-/// have one step, and change what they have in hand for what they write to.
+/// Whether chunks from the store that serves edge `edge` may leave by edge `next`. This includes neighbours
+/// with one step that write other chunks: they exchange the chunk that they hold for the one that they write.
 fn goes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     passes_on(graph, wires, edge, next) || graph.operators[wires[edge].to].role.is_some_and(Role::is_inside)
 }
 
-/// One store per part and quantum, with as many chunks as can be in queues and hands at once.
+/// Stores, one per part and quantum. Each has a chunk for every place in queues and operators.
 fn stores(
     graph: &Graph,
     wires: &[Wire],
@@ -195,7 +190,7 @@ fn stores(
     for (edge, wire) in wires.iter().enumerate() {
         out_of[wire.from].push(edge);
     }
-    // Chunks are made for a port: the smallest quantum of its edges.
+    // Chunks are made per port, with the smallest quantum of its edges.
     let mut ports: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for (edge, wire) in wires.iter().enumerate() {
         if graph.operators[wire.from].ports.outputs[wire.out].sample_bytes.is_some() {
@@ -203,13 +198,13 @@ fn stores(
             *quantum = edges[edge].quantum.min(*quantum);
         }
     }
-    // By part and quantum: the edges its chunks may lie in, and the ports that make them.
+    // By part and quantum: edges that may hold its chunks, and ports that make them.
     let mut classes: BTreeMap<(usize, usize), Class> = BTreeMap::new();
     for (&(from, out), &quantum) in &ports {
         let maker = part_at[from];
         classes.entry((maker, quantum)).or_default().makers += 1;
         let first = out_of[from].iter().filter(|&&edge| wires[edge].out == out);
-        // Edges that are still to be looked at, each with the part that has made what lies there.
+        // Edges to visit, each with the part that made the chunks on it.
         let mut open: Vec<(usize, usize)> = first.map(|&edge| (maker, edge)).collect();
         while let Some((maker, edge)) = open.pop() {
             if !classes.entry((maker, quantum)).or_default().reached.insert(edge) {
@@ -218,14 +213,15 @@ fn stores(
             let to = wires[edge].to;
             let on = out_of[to].iter().copied().filter(|&next| goes_on(graph, wires, edge, next));
             open.extend(on.clone().map(|next| (maker, next)));
-            // Who changes a shared chunk in another part makes a copy there, and passes that on.
+            // An operator of another part that changes a shared chunk makes a copy in its own part, and
+            // passes that on.
             let copier = part_at[to];
             if copier != maker && classes.entry((copier, quantum)).or_default().copies.insert(edge) {
                 open.extend(on.map(|next| (copier, next)));
             }
         }
     }
-    // What an edge's consumer has at once: what it holds, one in hand, and one for a copy.
+    // Chunks of a consumer: those that it holds, the one that it works on, and one for a copy.
     let in_hand =
         |edge: usize| graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2);
     let mut stores = Vec::new();
@@ -255,13 +251,13 @@ fn stores(
     Ok(stores)
 }
 
-/// Chunks of one size from one part.
+/// Chunks of one size that one part makes.
 #[derive(Default)]
 struct Class {
-    /// Edges that they may lie in.
+    /// Edges that may hold them.
     reached: BTreeSet<usize>,
-    /// Edges from which chunks of others come that may be copied here.
+    /// Edges with chunks of other parts that may be copied here.
     copies: BTreeSet<usize>,
-    /// Ports that make them.
+    /// Number of ports that make them.
     makers: usize,
 }

@@ -1,24 +1,25 @@
-//! Which worker steps what, under `pinned`: each has a contiguous part of the order down the graph, and the parts cost
-//! about the same.
+//! Split of the operators into parts for `pinned`: each worker gets a contiguous part of the order down the
+//! graph, and the parts cost about the same.
 
-/// What an operator costs for one message of its source, as far as the plan knows, in any unit that all share.
+/// Cost of an operator for one message of its source, in any unit that all costs share.
 pub(super) struct Cost {
     pub cost: f64,
-    /// It has no inputs.
+    /// Whether the operator has no inputs.
     pub source: bool,
 }
 
-/// By operator, in order: the part it belongs to. There are `parts` of them at most, none is empty.
+/// Part of each operator, in order. There are at most `parts` parts, and none is empty.
 ///
-/// Parts are filled from the front: each takes operators until it has its fair share of what is left, and never so many
-/// that the others cannot keep below the least possible maximum. For M operators of equal cost (and ends that cost nothing) on N
-/// parts this gives the allocation of the published pipeline benchmarks: the first M mod N parts have one more, the source is
-/// in the first and the sink in the last.
+/// Parts are filled from the front: each takes operators until it has its fair share of the rest.
+/// It takes fewer if the other parts could not stay below the least possible maximum otherwise.
+/// For M operators of equal cost (and ends that cost nothing) on N parts, this gives the allocation of the
+/// published pipeline benchmarks: the first M mod N parts have one operator more. The source is in the first
+/// part and the sink in the last.
 pub(super) fn split(costs: &[Cost], parts: usize) -> Vec<usize> {
     let weighted = costs.iter().filter(|cost| cost.cost > 0.0).count();
     let parts = parts.clamp(1, weighted.max(1));
     let limit = least_maximum(costs, parts);
-    // From here to the end: how many parts are needed when each may cost `limit`.
+    // Number of parts needed from an operator to the end, if each may cost `limit`.
     let needed = parts_needed(costs, limit);
     let mut left: f64 = costs.iter().map(|cost| cost.cost).sum();
     let mut left_weighted = weighted;
@@ -31,9 +32,9 @@ pub(super) fn split(costs: &[Cost], parts: usize) -> Vec<usize> {
         while at < costs.len() {
             let Cost { cost, source } = costs[at];
             let enough = at_least(sum, share) && others > 0;
-            // What costs nothing stays with what it follows; a source begins something new.
+            // An operator without cost stays with its predecessor; a source begins a new part.
             let goes_on = if enough { cost == 0.0 && !source } else { at_least(limit, sum + cost) };
-            // The others must be able to take the rest, and have something to do.
+            // The other parts must be able to take the rest, and each needs an operator with a cost.
             let must = others == 0 || needed[at] > others;
             let may = others == 0 || left_weighted > others || cost == 0.0;
             if !(must || goes_on && may) {
@@ -49,12 +50,12 @@ pub(super) fn split(costs: &[Cost], parts: usize) -> Vec<usize> {
     part_of
 }
 
-/// `a >= b`, but for rounding.
+/// `a >= b`, with a tolerance for rounding.
 fn at_least(a: f64, b: f64) -> bool {
     a >= b - 1e-9 * b.abs()
 }
 
-/// The most that a part must cost at least, whatever the cuts.
+/// Least possible cost of the most expensive part, over all cuts.
 fn least_maximum(costs: &[Cost], parts: usize) -> f64 {
     let total: f64 = costs.iter().map(|cost| cost.cost).sum();
     let most = costs.iter().map(|cost| cost.cost).fold(0.0, f64::max);
@@ -71,9 +72,9 @@ fn least_maximum(costs: &[Cost], parts: usize) -> f64 {
     high
 }
 
-/// By operator: how many parts the operators from there on need, filled from the front.
+/// Number of parts that the operators from each one on need, filled from the front.
 fn parts_needed(costs: &[Cost], limit: f64) -> Vec<usize> {
-    // Where a part that begins here would end, by two moving ends; then from the back.
+    // End of a part that begins at each operator, by two moving ends; then the counts, from the back.
     let mut next = vec![costs.len(); costs.len()];
     let (mut end, mut sum) = (0, 0.0);
     for begin in 0..costs.len() {

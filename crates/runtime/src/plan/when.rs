@@ -1,4 +1,4 @@
-//! Whether the conditions of operators can hold at all, and what they mean for edges.
+//! Checks that conditions of operators can hold, and their effect on edges.
 
 use super::GraphError;
 use super::resolve::Wire;
@@ -7,7 +7,7 @@ use crate::base::wording::nearest;
 use crate::graph::{Graph, Node};
 use crate::operator::when::{Requirement, When};
 
-/// Ports by place, and capacities by edge: what the checks need to know of the rest.
+/// Ports by place and capacities by edge, for the checks.
 struct Around<'g> {
     graph: &'g Graph,
     place: usize,
@@ -15,7 +15,7 @@ struct Around<'g> {
     sizes: &'g [Size],
 }
 
-/// Checks all of them. `wires` go by places in the graph.
+/// Checks all conditions. `wires` has places in the graph.
 pub(super) fn check(graph: &Graph, wires: &[Wire], sizes: &[Size]) -> Result<(), GraphError> {
     for (place, node) in graph.operators.iter().enumerate() {
         let around = Around { graph, place, wires, sizes };
@@ -105,7 +105,7 @@ impl Around<'_> {
         }
     }
 
-    /// Messages that can lie at an input.
+    /// Most messages that can wait at an input.
     fn capacity(&self, input: usize) -> usize {
         let into = self
             .wires
@@ -124,7 +124,7 @@ impl Around<'_> {
         }
         let port = if port.is_empty() { "its input" } else { port };
         Err(self.wrong(format!(
-            "it waits for {least} messages at {port}, where no more than {capacity} can lie: raise the `capacity` of the edge"
+            "it waits for {least} messages at {port}, where at most {capacity} can wait: raise the `capacity` of the edge"
         )))
     }
 
@@ -135,7 +135,7 @@ impl Around<'_> {
             self.wires.iter().zip(self.sizes).filter(|(wire, _)| wire.from == self.place && wire.out == out);
         match from.map(|(_, size)| size.capacity).min() {
             Some(capacity) if least > capacity => Err(self.wrong(format!(
-                "it waits for room for {least} messages at {}, where no more than {capacity} can lie: raise the `capacity` of the \
+                "it waits for room for {least} messages at {}, where at most {capacity} can wait: raise the `capacity` of the \
                  edge",
                 names[out]
             ))),
@@ -144,7 +144,7 @@ impl Around<'_> {
     }
 }
 
-/// Whether a condition is about an input, so that the usual "one message" is not asked of it.
+/// Whether a condition concerns an input. Then the default condition "one message" does not apply.
 pub(crate) fn is_about(node: &Node, input: usize) -> bool {
     fn about(When(what): &When, name: &str) -> bool {
         match what {
@@ -160,7 +160,7 @@ pub(crate) fn is_about(node: &Node, input: usize) -> bool {
     node.when.iter().any(|when| about(when, name))
 }
 
-/// For how many messages an output must have room.
+/// Number of messages for which an output must have room.
 pub(crate) fn room(node: &Node, out: usize) -> usize {
     let name = &node.ports.outputs[out].name;
     let rooms = node.when.iter().filter_map(|When(what)| match what {

@@ -1,4 +1,4 @@
-//! Which workers there are, on which cores, and which operators each of them steps.
+//! Workers, their cores, and the operators that each of them steps.
 
 mod pools;
 
@@ -14,27 +14,27 @@ use crate::operator::inline::Role;
 use onbeat_os::{CoreSet, Policy};
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 
-/// What an operator costs that says nothing about it, in nanoseconds.
+/// Assumed cost of a step if the operator states none, in nanoseconds.
 const COST_NS: f64 = 1000.0;
 
-/// From here on an operator is worth the way to another worker by itself.
+/// Cost in nanoseconds from which moving one operator to another worker pays.
 const WORTH_NS: f64 = 5000.0;
 
-/// Most parts that the workers of one pool share: sets of them are one word.
+/// Most parts that the workers of one pool share: a set of parts is one word.
 const PARTS: usize = 64;
 
 pub(super) struct Workers {
-    /// By worker.
+    /// Threads, by worker number.
     threads: Vec<Thread>,
-    /// By operator number: its part.
+    /// Part of each operator, by operator number.
     pub part_of: Vec<usize>,
-    /// By part: its pool.
+    /// Pool of each part.
     pool_of: Vec<usize>,
-    pools: Vec<Crew>,
+    pools: Vec<PoolSpec>,
     pub obtained: Vec<Obtained>,
-    /// What is pointed out.
+    /// Notes for the plan: valid, but perhaps a mistake.
     pub notes: Vec<String>,
-    /// By number: operators that several workers may carry chunks through.
+    /// Chains that may run as waves, by operator number.
     pub waves: Vec<Vec<usize>>,
 }
 
@@ -45,27 +45,28 @@ struct Thread {
     pool: usize,
 }
 
-/// What is said of a pool.
-struct Crew {
+/// Settings of a pool.
+struct PoolSpec {
     name: String,
     policy: Option<Policy>,
     idle: Idle,
 }
 
-/// Workers that all are alike: what `greedy`, `pinned` and `event` come to.
+/// Placement on workers that are all alike: the result of all schedulers but `custom`.
 struct Alike {
-    /// By worker: its core, where it has one of its own.
+    /// Core of each worker; `None` if it has no core of its own.
     cores: Vec<Option<usize>>,
     part_of: Vec<usize>,
-    /// Whether all workers share all parts; else each has its own.
+    /// Whether all workers share all parts. Otherwise each has its own.
     shared: bool,
     obtained: Vec<Obtained>,
-    /// By number: those of each part that several workers may carry chunks through.
+    /// Chains that may run as waves, by operator number; at most one per part.
     waves: Vec<Vec<usize>>,
 }
 
 impl Workers {
-    /// `wires` go by places in the graph, `order` has the place of each operator number.
+    /// Places operators on workers. `wires` has places in the graph; `order` has the place of each operator
+    /// number.
     pub fn new(
         graph: &Graph,
         wires: &[Wire],
@@ -88,11 +89,11 @@ impl Workers {
     }
 
     fn alike(Alike { cores, part_of, shared, obtained, waves }: Alike, options: &Options) -> Self {
-        let crew = |name| Crew { name, policy: options.policy, idle: options.idle };
+        let spec = |name| PoolSpec { name, policy: options.policy, idle: options.idle };
         let parts = part_of.iter().max().map_or(1, |&last| last + 1);
         let pools = match shared {
-            true => vec![crew("event".to_string())],
-            false => (0..cores.len()).map(|number| crew(name(number))).collect(),
+            true => vec![spec("event".to_string())],
+            false => (0..cores.len()).map(|number| spec(name(number))).collect(),
         };
         let pool = |number| if shared { 0 } else { number };
         let thread = |(number, core)| Thread { name: name(number), core, pool: pool(number) };
@@ -107,7 +108,7 @@ impl Workers {
         }
     }
 
-    /// The threads.
+    /// Rows of the plan for the threads.
     pub fn plans(&self, operators: &[OperatorPlan]) -> Vec<WorkerPlan> {
         let names = |pool: usize| {
             let may = operators.iter().filter(move |operator| self.pool_of[operator.part] == pool);
@@ -125,10 +126,10 @@ impl Workers {
     pub fn pools(&self) -> Vec<PoolPlan> {
         let workers =
             |pool| (0..self.threads.len()).filter(|&thread| self.threads[thread].pool == pool).collect();
-        let plan = |(number, crew): (usize, &Crew)| PoolPlan {
-            name: crew.name.clone(),
-            policy: crew.policy,
-            idle: crew.idle,
+        let plan = |(number, spec): (usize, &PoolSpec)| PoolPlan {
+            name: spec.name.clone(),
+            policy: spec.policy,
+            idle: spec.idle,
             workers: workers(number),
         };
         self.pools.iter().enumerate().map(plan).collect()
@@ -170,7 +171,7 @@ fn greedy(order: &[usize], options: &Options) -> Result<Alike, GraphError> {
     })
 }
 
-/// Of a worker, and of its thread.
+/// Name of a worker and its thread.
 fn name(worker: usize) -> String {
     format!("onbeat-w{worker}")
 }
@@ -187,10 +188,10 @@ fn check_cores(options: &Options) -> Result<(), GraphError> {
     check_workers(&options.cores, options.workers, "").map_err(GraphError::Cores)
 }
 
-/// Cores that are there, one worker on each. `whose` begins what is said.
+/// Checks that the cores exist and have one worker each. `whose` is the begin of the message.
 fn check_workers(cores: &[usize], workers: Option<usize>, whose: &str) -> Result<(), String> {
     if workers == Some(0) {
-        return Err(format!("{whose}`workers` is 0: there must be one at least"));
+        return Err(format!("{whose}`workers` is 0: there must be at least one"));
     }
     if cores.is_empty() {
         return Ok(());
@@ -213,7 +214,7 @@ fn check_workers(cores: &[usize], workers: Option<usize>, whose: &str) -> Result
     Ok(())
 }
 
-/// The cores that workers get, one each; as many as there are workers.
+/// Core of each worker; `None` if the kernel chooses.
 fn cores(options: &Options) -> Result<Vec<Option<usize>>, GraphError> {
     Ok(match (options.workers, options.cores.as_slice()) {
         (Some(workers), []) => vec![None; workers],
@@ -232,7 +233,7 @@ fn cores(options: &Options) -> Result<Vec<Option<usize>>, GraphError> {
     })
 }
 
-/// What is said when there are fewer workers than were asked for.
+/// Report of fewer workers than requested.
 fn fewer(asked: usize, used: usize, options: &Options) -> Vec<Obtained> {
     if used >= asked || options.workers.is_none() && options.cores.is_empty() {
         return Vec::new();
@@ -259,7 +260,7 @@ fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> 
     })
 }
 
-/// How many workers there are to be, each with a copy of what is replicated.
+/// Number of workers under `replicated`, each with a copy of the replicated operators.
 pub(super) fn for_replicas(options: &Options) -> Result<usize, GraphError> {
     check_cores(options)?;
     if !options.pools.is_empty() {
@@ -272,7 +273,7 @@ pub(super) fn for_replicas(options: &Options) -> Result<usize, GraphError> {
     Ok(cores)
 }
 
-/// As it was found before: by place in the graph, the worker that an operator goes to.
+/// Placement that `replicated` has found before. `lanes` has the worker of each operator, by place.
 fn replicated(order: &[usize], options: &Options, lanes: &[usize]) -> Result<Alike, GraphError> {
     let part_of: Vec<usize> = order.iter().map(|&place| lanes.get(place).copied().unwrap_or(0)).collect();
     let used = part_of.iter().max().map_or(1, |&last| last + 1);
@@ -280,7 +281,7 @@ fn replicated(order: &[usize], options: &Options, lanes: &[usize]) -> Result<Ali
     Ok(Alike { cores, part_of, shared: false, obtained: Vec::new(), waves: Vec::new() })
 }
 
-/// Every operator is a part of its own while they are few; one worker shares with nobody, so it gets all of them in one.
+/// Makes each operator a part of its own if they are few. A single worker gets all of them in one part.
 fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Alike, GraphError> {
     let cores = cores(options)?;
     if cores.len() > PARTS {
@@ -290,7 +291,7 @@ fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> R
     let together = together(graph, wires, order, options);
     let parts = together.last().map_or(1, |&last| last + 1);
     let waves = waves(graph, wires, order, &together);
-    // One for each operator between the ends but one.
+    // A wave can use one more worker for each operator between its ends except one.
     let helpers: usize = waves.iter().map(|wave| wave.len() - 3).sum();
     let used = cores.len().min(parts + helpers).max(1);
     let part_of = match used {
@@ -304,8 +305,8 @@ fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> R
     Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained, waves })
 }
 
-/// Parts that several threads may carry chunks through, one behind another, by number of the operator: those with both ends and several
-/// operators between, where chunks go from hand to hand.
+/// Parts that may run as waves, by operator number.
+/// A wave has both ends and several operators between them, with direct hand-over of chunks.
 fn waves(graph: &Graph, wires: &[Wire], order: &[usize], together: &[usize]) -> Vec<Vec<usize>> {
     let (mut takes, mut sends) = (vec![false; order.len()], vec![false; order.len()]);
     for wire in wires {
@@ -327,9 +328,9 @@ fn waves(graph: &Graph, wires: &[Wire], order: &[usize], together: &[usize]) -> 
     parts.filter(|part| may(part)).map(<[usize]>::to_vec).collect()
 }
 
-/// By operator number: its place among those that wander. Neighbours that can be run as one step go together, unless they are known
-/// to be worth the way each. So do a source before them and a sink behind them that have no state: nothing that such ones take from
-/// or give to may keep the others waiting.
+/// Part of each operator, by operator number. Neighbours that can share a step form one part, unless each is
+/// known to be expensive enough to move alone. A source before them and a sink after them join if they have
+/// no state: waiting for the outside of such an end does not delay the others.
 fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Vec<usize> {
     let mut number_of = vec![0; order.len()];
     for (number, &place) in order.iter().enumerate() {
@@ -346,7 +347,7 @@ fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -
         let known = options.costs.get(&node.name).copied().or(node.cost_ns.map(|cost_ns| cost_ns as f64));
         node.when.is_empty() && known.is_none_or(|cost| cost < WORTH_NS)
     };
-    // Nobody helps with those that write other chunks: they go together where it is known that they are light.
+    // Waves exclude operators that write other chunks. They join if they are known to be light.
     let is_carried = |number: usize| {
         let node = node(number);
         let is_known = || options.costs.contains_key(&node.name) || node.cost_ns.is_some();
@@ -376,8 +377,9 @@ fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -
     parts
 }
 
-/// By operator number. What is measured goes before what is stated, and that before what is assumed: 1 µs, and nothing for
-/// sources and sinks. With fewer operators than workers, sources and sinks count as well.
+/// Cost of each operator, by operator number. A measured cost has precedence over a stated one.
+/// Without either, 1 µs is assumed, and 0 for sources and sinks. With fewer operators than workers, sources
+/// and sinks count as well.
 fn costs(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options, workers: usize) -> Vec<Cost> {
     let (mut takes, mut sends) = (vec![false; order.len()], vec![false; order.len()]);
     for wire in wires {

@@ -1,4 +1,4 @@
-//! The graph in which each stretch is there once per worker.
+//! Replicated graph: one copy of each stretch per worker.
 
 use super::{End, Ends, Recipe, Stretch};
 use crate::base::on_error::OnError;
@@ -14,32 +14,32 @@ use crate::plan::{GraphError, Wire, wires};
 use crate::{Context, Error};
 use onbeat_trace::record::WhenFull;
 
-/// A graph made of another one.
+/// The replicated graph, made of the given one.
 pub(crate) struct Expanded {
     pub graph: Graph,
-    /// By place there: the worker that it goes to.
+    /// Worker of each operator, by place in the new graph.
     pub worker: Vec<usize>,
-    /// By place there: where its operator comes from.
+    /// Origin of each operator, by place in the new graph.
     makes: Vec<Make>,
-    /// By edge there: the edge that it stands for, whose first messages it has.
+    /// Edge of the given graph that each new edge stands for. Its initial messages move along.
     origins: Vec<Option<usize>>,
 }
 
-/// Where an operator comes from.
+/// Origin of an operator.
 #[derive(Clone, Copy)]
 enum Make {
-    /// It is there already.
+    /// A replica that was made here.
     Made,
-    /// From the given graph.
+    /// The operator at this place of the given graph.
     Own(usize),
-    /// One end of a stretch, which takes turns with that of other workers.
+    /// One end of a stretch, which takes turns with the ends on other workers.
     Turn { place: usize, worker: usize },
 }
 
-/// More than a ring can hold are not on their way at once.
+/// Most messages on their way at once: a ring holds no more.
 const RING_MOST: usize = 1 << 24;
 
-/// Stands for an operator that is still in the graph it comes from.
+/// Placeholder for an operator that is still in the given graph.
 struct Elsewhere;
 
 impl Operator for Elsewhere {
@@ -49,20 +49,21 @@ impl Operator for Elsewhere {
     }
 }
 
-/// Where messages come in or go out: the place, and the port; one, or one per worker.
+/// Place and port of an end of edges: one, or one per worker.
 type Points = Vec<(usize, usize)>;
 
 struct Builder<'g> {
     from: &'g Graph,
     made: Expanded,
-    /// By place in the given graph, where edges begin and end.
+    /// Begins of edges, by place and port in the given graph.
     outs: Vec<Vec<Points>>,
+    /// Ends of edges, by place and port in the given graph.
     inputs: Vec<Vec<Points>>,
-    /// The stretch that it is in, if it is there once per worker.
+    /// Number of the stretch of each operator, by place; `None` for operators that are not replicated.
     stretch_of: Vec<Option<usize>>,
 }
 
-/// All of it but the operators that are in `from` and stay there. `wires` go by places.
+/// Makes the replicated graph. Operators of `from` stay there until [`apply`]. `wires` has places.
 pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded {
     let mut graph = Graph::new(&from.name);
     graph.paths = from
@@ -105,7 +106,7 @@ impl Builder<'_> {
         workers.len() - 1
     }
 
-    /// A node like that of the given graph, with another operator. Conditions stay where they are.
+    /// Adds a node like that of the given graph, with another operator and without conditions.
     fn copy(&mut self, place: usize, mut operator: Box<dyn Operator>, make: Make, worker: usize) -> usize {
         let Node { name, kind, ports, deadline_ns, budget_ns, on_miss, cost_ns, on_error, .. } =
             &self.from.operators[place];
@@ -125,7 +126,7 @@ impl Builder<'_> {
         self.push(node, make, worker)
     }
 
-    /// Edges of an operator lead to these, or from them.
+    /// Makes `copies` the ends of all edges of the operator at `place`.
     fn stand_for(&mut self, place: usize, copies: &[usize]) {
         let Described { inputs, outputs } = &self.from.operators[place].ports;
         let points = |port: usize| copies.iter().map(|&copy| (copy, port)).collect();
@@ -142,7 +143,7 @@ impl Builder<'_> {
             let copies: Vec<usize> = (0..recipe.workers)
                 .map(|worker| match self.from.operators[place].operator.replica() {
                     Some(mut replica) if !ends.contains(&Some(place)) => {
-                        // Its ports get their numbers.
+                        // This call numbers its ports.
                         replica.ports(&mut Ports::describe(&mut Described::default()));
                         self.copy(place, replica, Make::Made, worker)
                     }
@@ -156,7 +157,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What leads to the stretch and away from it goes over two operators of its own.
+    /// Adds a spread before the stretch and a gather after it.
     fn join(&mut self, stretch: &Stretch, wires: &[Wire], recipe: &Recipe) {
         let (Some(&first), Some(&last)) = (stretch.operators.first(), stretch.operators.last()) else {
             return;
@@ -167,20 +168,22 @@ impl Builder<'_> {
         let (Some(begin), Some(end)) = (begin, end) else { return };
         let from = &wires[begin];
         let spread = self.from.operators[from.from].ports.outputs[from.out].spread;
-        // In the queues of a lane, and one in the hands of each of its operators.
+        // Messages in a lane: those in its queues, and one in each of its operators.
         let inside = stretch.operators.iter().map(|&place| wires.iter().position(|wire| wire.to == place));
         let queues = inside.flatten().chain([end]).map(|edge| recipe.edges[edge].0);
-        // Those of its ends are twice as long: what the others have in advance, and what waits until it is its turn.
+        // The queues at the ends have twice the capacity: for messages of a lane that is ahead, and for
+        // messages that wait for their turn.
         let mut ends = [recipe.edges[begin], recipe.edges[end]];
         let lane = queues.chain([ends[0].0, ends[1].0]).fold(stretch.operators.len(), usize::saturating_add);
         let had = ends[0].0;
         ends.iter_mut().for_each(|(capacity, _)| *capacity = capacity.saturating_mul(2).min(RING_MOST));
         let capacity = ends[0].0;
         let spare = match recipe.rests() {
-            // A step of the spread needs room for one more. What is in the others' queues is all that they do.
+            // A step of the spread needs room for one more message. Workers have no other lanes.
             1 => 1,
-            // They have other lanes, too: what waits before one of these keeps those that wait for another one. Half of what the edge had,
-            // and two messages at least, so that there is one to do when they are done with the other.
+            // Workers have lanes of other stretches too: messages that wait before one lane delay those of
+            // another. So a lane gets half of the edge's capacity, and at least two messages: the second is
+            // ready when the worker has processed the first.
             _ => capacity.saturating_sub((had / 2).max(2)).max(1),
         };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
@@ -234,7 +237,7 @@ impl Builder<'_> {
         when_full: WhenFull,
         origin: Option<usize>,
     ) {
-        // What there is at first is moved here with the operators; until then only how much it is counts.
+        // Initial messages move here in `apply`. Until then only their number counts.
         let initial = origin.map_or(0, |edge| self.from.edges[edge].initial.len());
         self.made.graph.edges.push(EdgeDef {
             from: PortRef::Number(from.0, from.1),
@@ -248,7 +251,7 @@ impl Builder<'_> {
     }
 }
 
-/// The graph that was planned, with its operators.
+/// Makes the planned graph and moves the operators of `graph` into it.
 pub(crate) fn apply(mut graph: Graph, recipe: &Recipe) -> Result<Graph, GraphError> {
     let wires = wires(&graph)?;
     let Expanded { graph: mut made, makes, origins, .. } = expand(&graph, &wires, recipe);

@@ -1,4 +1,4 @@
-//! Which operators of a graph can be there several times.
+//! Search for the stretches of a graph that can be replicated.
 
 use super::{Ends, Recipe, Stretch};
 use crate::base::on_error::OnError;
@@ -6,8 +6,8 @@ use crate::graph::Graph;
 use crate::plan::{EdgePlan, Wire};
 use onbeat_trace::record::WhenFull;
 
-/// The stretches of a graph for so many workers, and what there is to say of them. `wires` go by places, `order` has the
-/// places down the graph, and `edges` are as they would be for one worker.
+/// Finds the stretches of a graph for `workers` workers, and returns them with notes for the user.
+/// `wires` has places, `order` has the places down the graph, and `edges` comes from the plan for one worker.
 pub(crate) fn find(
     graph: &Graph,
     wires: &[Wire],
@@ -15,11 +15,11 @@ pub(crate) fn find(
     edges: &[EdgePlan],
     workers: usize,
 ) -> (Recipe, Vec<String>) {
-    let look = Look::new(graph, wires, edges);
+    let candidates = Candidates::new(graph, wires, edges);
     let mut notes = Vec::new();
     let mut may: Vec<bool> = vec![false; graph.operators.len()];
-    for &place in order.iter().filter(|&&place| !look.into[place].is_empty()) {
-        match look.may(place) {
+    for &place in order.iter().filter(|&&place| !candidates.into[place].is_empty()) {
+        match candidates.may(place) {
             Ok(is_stateless) => may[place] = is_stateless,
             Err(why) => notes.push(format!("{} is not replicated: {why}", graph.operators[place].name)),
         }
@@ -33,8 +33,8 @@ pub(crate) fn find(
         let mut operators = vec![first];
         is_taken[first] = true;
         let mut last = first;
-        while let [edge] = look.out_of[last][..]
-            && look.is_plain(edge)
+        while let [edge] = candidates.out_of[last][..]
+            && candidates.is_plain(edge)
             && may[wires[edge].to]
             && !is_taken[wires[edge].to]
         {
@@ -42,25 +42,27 @@ pub(crate) fn find(
             is_taken[last] = true;
             operators.push(last);
         }
-        let ends = look.ends(first, last);
+        let ends = candidates.ends(first, last);
         let stretch = Stretch { operators, ends };
-        notes.push(look.describe(&stretch, workers));
+        notes.push(candidates.describe(&stretch, workers));
         stretches.push(stretch);
     }
     let edges = edges.iter().map(|edge| (edge.capacity, edge.quantum_bytes.map(|bytes| bytes as usize)));
     (Recipe { workers, edges: edges.collect(), stretches }, notes)
 }
 
-struct Look<'g> {
+/// Operators and edges of the graph that the search examines.
+struct Candidates<'g> {
     graph: &'g Graph,
     wires: &'g [Wire],
     edges: &'g [EdgePlan],
-    /// By place: its edges.
+    /// Incoming edges, by place.
     into: Vec<Vec<usize>>,
+    /// Outgoing edges, by place.
     out_of: Vec<Vec<usize>>,
 }
 
-impl<'g> Look<'g> {
+impl<'g> Candidates<'g> {
     fn new(graph: &'g Graph, wires: &'g [Wire], edges: &'g [EdgePlan]) -> Self {
         let (mut into, mut out_of) =
             (vec![Vec::new(); graph.operators.len()], vec![Vec::new(); graph.operators.len()]);
@@ -68,11 +70,11 @@ impl<'g> Look<'g> {
             into[wire.to].push(edge);
             out_of[wire.from].push(edge);
         }
-        Look { graph, wires, edges, into, out_of }
+        Candidates { graph, wires, edges, into, out_of }
     }
 
-    /// Whether an operator with inputs can be there several times. An error where it says that it has no state, and something
-    /// else is in the way.
+    /// Whether an operator with inputs can be replicated.
+    /// The error is the reason why an operator that says it has no state cannot.
     fn may(&self, place: usize) -> Result<bool, String> {
         let node = &self.graph.operators[place];
         if node.ports.inputs.is_empty() || node.ports.outputs.is_empty() || node.operator.replica().is_none()
@@ -113,7 +115,7 @@ impl<'g> Look<'g> {
         Ok(true)
     }
 
-    /// It waits when it is full, and nothing else.
+    /// Whether the edge waits when it is full, and has no initial messages.
     fn is_plain(&self, edge: usize) -> bool {
         self.edges[edge].when_full == WhenFull::Wait && !self.wires[edge].feedback
     }

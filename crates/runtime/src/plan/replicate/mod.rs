@@ -1,17 +1,17 @@
-//! The recipe `replicated`: operators without a state are there once per worker, and each worker carries messages through all
-//! of them.
+//! The scheduler `replicated`: each worker has a copy of the stateless operators, and carries messages
+//! through all of them.
 //!
-//! A *stretch* is a chain of such operators. The plan finds the stretches ([`find`](mod@find)), and makes another graph of the
-//! given one, in which each is there as often as there are workers ([`expand`](mod@expand)): from there on it is a graph like any
-//! other, with one part per worker, and nothing in the engine knows better. What keeps the order are the *ends* of a stretch:
+//! A *stretch* is a chain of such operators. The plan finds the stretches ([`find`](mod@find)). Then it makes
+//! a second graph with one copy of each stretch per worker ([`expand`](mod@expand)). The engine runs it like
+//! any other graph, with one part per worker. The *ends* of a stretch keep the order of the messages:
 //!
-//! | what is at both ends | ends | file |
+//! | neighbours of the stretch | ends | file |
 //! |---|---|---|
-//! | a source and a sink that have replicas | copies of their own: no order among them | none |
-//! | a source and a sink that have none | the one operator goes from worker to worker, in turn | `turns` |
-//! | anything else | two operators of their own, on the first worker: `spread` and `gather` | `operator/link/spread` |
+//! | a source and a sink with replicas | one copy per worker: no order among them | none |
+//! | a source and a sink without replicas | the one operator goes from worker to worker, in turn | `turns` |
+//! | other operators | two added operators on the first worker: `spread` and `gather` | `operator/link/spread` |
 //!
-//! The copies of an operator have one name: rows of the record with the same name are added up.
+//! The copies of an operator have the same name: the record adds up rows with equal names.
 
 mod block;
 mod expand;
@@ -23,43 +23,43 @@ pub(crate) use expand::{apply, expand};
 pub(crate) use find::find;
 pub(crate) use turns::{End, Upcoming};
 
-/// What is to be done to a graph. Places are those of operators in the graph, plain data.
+/// Changes that make the replicated graph. Operators are given by place in the original graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Recipe {
     pub workers: usize,
-    /// By edge: capacity, and quantum where chunks travel on it.
+    /// Capacity of each edge, and its quantum if it carries chunks.
     pub edges: Vec<(usize, Option<usize>)>,
     pub stretches: Vec<Stretch>,
 }
 
 impl Recipe {
-    /// Stretches with a spread and a gather.
+    /// Number of stretches with a spread and a gather.
     fn rests(&self) -> usize {
         self.stretches.iter().filter(|stretch| stretch.ends == Ends::Rest).count()
     }
 }
 
-/// A chain of operators without a state.
+/// A chain of stateless operators.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stretch {
-    /// Down the chain.
+    /// Operators of the chain, in order.
     pub operators: Vec<usize>,
     pub ends: Ends,
 }
 
-/// What is at the ends of a stretch.
+/// Kind of the ends of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Ends {
-    /// Source and sink, each once per worker.
+    /// Source and sink with one copy per worker.
     Copies { source: usize, sink: usize },
-    /// Source and sink, each once, with the workers in turn.
+    /// Source and sink without copies, which go from worker to worker in turn.
     Turns { source: usize, sink: usize },
-    /// The rest of the graph.
+    /// Other operators: a spread and a gather are added.
     Rest,
 }
 
 impl Stretch {
-    /// Operators that are there once per worker, ends included.
+    /// Operators with one copy or turn per worker, ends included.
     fn lane(&self) -> Vec<usize> {
         match self.ends {
             Ends::Copies { source, sink } | Ends::Turns { source, sink } => {

@@ -1,13 +1,12 @@
-//! A source or sink that is there once, at one end of a replicated stretch, and goes from worker to worker: each has its turn
-//! after the one before, so the n-th message in is the n-th out.
+//! Migrating end: a source or sink without copies that goes from worker to worker in turn. The n-th message
+//! in is the n-th out.
 //!
-//! A turn is one message, or a [`block`](super::block) of them. The source's worker says which one is the last, by a bit in its stamp; behind
-//! that one both ends go on to the next worker.
+//! A turn is one message, or a [`block`](super::block) of them. The source marks the last one by a bit in its
+//! stamp. After that message both ends go on to the next worker.
 
 use super::block::{Block, Pace, Way};
 use crate::operator::context::{Context, STARVED};
-use crate::operator::link::not_one_for_one;
-use crate::operator::link::{Notifier, Probe};
+use crate::operator::link::{Notifier, Probe, not_one_for_one};
 use crate::operator::message::{LAST, SEQUENCE_MASK};
 use crate::operator::ports::BoundEnd;
 use crate::operator::{Ending, Operator, Step};
@@ -16,55 +15,55 @@ use onbeat_queue::{MemberEntry, MemberGuard, TurnMember, TurnWatch};
 use std::any::Any;
 use std::sync::Arc;
 
-/// How long the step of another worker is waited for.
+/// Longest wait for the step of another worker.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// The operator, and what goes with it from worker to worker.
-struct Guest {
+/// The operator and its state, which go from worker to worker.
+struct MigratingEnd {
     operator: Box<dyn Operator>,
-    /// Whose ports it has, while a turn goes on; between two turns it has none.
+    /// Worker whose ports the operator has; `None` between two turns.
     at: Option<u32>,
     is_started: bool,
     is_stopped: bool,
-    /// Messages that it has sent or taken: the number of the next one.
+    /// Number of messages sent or taken, which is the number of the next one.
     count: u64,
-    /// Of a source: messages that are still to come in this turn; 0 where it has not begun.
+    /// For a source: messages left in this turn; 0 before it begins.
     left: u32,
-    /// Of a source: how its messages follow each other.
+    /// For a source: rate of its messages.
     pace: Pace,
-    /// Of a sink: it has taken the message that it is stepped for.
+    /// For a sink: whether it has taken the message of this step.
     is_served: bool,
-    /// Of a sink: that was the last one of this turn.
+    /// For a sink: whether that message was the last of this turn.
     is_last: bool,
-    /// A source that said when it is to be stepped again.
+    /// For a source: time of its next step, if it asked for one.
     until_ns: Option<u64>,
-    /// A source that waits for what cannot come.
+    /// For a source: whether it waits for something that cannot come.
     is_idle: bool,
 }
 
-/// One worker's end of a stretch.
+/// End of a stretch on one worker.
 pub(crate) struct End {
-    seat: TurnMember<Guest>,
-    /// What its ports are connected to on this worker, while it is not here.
+    seat: TurnMember<MigratingEnd>,
+    /// Connections of its ports on this worker, while the operator has none of them.
     ends: Vec<BoundEnd>,
-    /// How the other workers are told, by place.
-    bells: Vec<Notifier>,
-    /// Of a sink: the edge that leads here.
+    /// Notifiers of all workers, by place.
+    notifiers: Vec<Notifier>,
+    /// For a sink: the incoming edge.
     edge: Option<(u32, Arc<dyn Probe>)>,
-    /// Of a source: how many messages a turn of it has.
+    /// For a source: number of messages in a turn.
     block: Block,
-    /// Of a sink: the turn of the source, which comes next on this worker.
+    /// For a sink: the turn of the source, which comes next on this worker.
     ahead: Option<Upcoming>,
-    /// Its bit in [`Replicas::pending_turns`], where its worker looks whether its turn has come.
-    wish: u64,
+    /// Its bit in [`Replicas::pending_turns`]; 0 if its worker does not poll for turns.
+    pending_bit: u64,
     settable: &'static [&'static str],
 }
 
 impl End {
-    /// One for each worker.
+    /// Makes one end for each worker.
     pub fn all(operator: Box<dyn Operator>, workers: usize) -> Vec<End> {
         let settable = operator.settable();
-        let guest = Guest {
+        let state = MigratingEnd {
             operator,
             at: None,
             is_started: false,
@@ -80,55 +79,55 @@ impl End {
         let end = |seat| End {
             seat,
             ends: Vec::new(),
-            bells: Vec::new(),
+            notifiers: Vec::new(),
             edge: None,
             block: Block::ONE,
             ahead: None,
-            wish: 0,
+            pending_bit: 0,
             settable,
         };
-        TurnMember::round_robin_with(workers, guest, |guest| &*guest.operator).into_iter().map(end).collect()
+        TurnMember::round_robin_with(workers, state, |state| &*state.operator).into_iter().map(end).collect()
     }
 
-    /// The one that an operator is, if it is one.
+    /// Returns the end, if the operator is one.
     pub fn of(operator: &mut dyn Operator) -> Option<&mut End> {
         let any: &mut dyn Any = operator;
         any.downcast_mut()
     }
 
-    /// How it tells the others, by place; for a sink, where its messages come from; for a source, where they go.
-    pub fn seat(&mut self, bells: Vec<Notifier>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
-        (self.bells, self.edge) = (bells, edge);
-        self.block = way.map_or(Block::ONE, |way| Block::new(way, self.bells.len()));
+    /// Connects the end: notifiers by place, for a sink the incoming edge, for a source the outgoing one.
+    pub fn seat(&mut self, notifiers: Vec<Notifier>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
+        (self.notifiers, self.edge) = (notifiers, edge);
+        self.block = way.map_or(Block::ONE, |way| Block::new(way, self.notifiers.len()));
     }
 
-    /// For a sink: the source of the same stretch, on the same worker.
+    /// Tells a sink the source of its stretch on the same worker.
     pub fn follow(&mut self, source: &End) {
         self.ahead = Some(Upcoming(source.seat.watch()));
     }
 
-    /// Its worker is about to do something else for longer: what others want of the operator is not to wait for that.
+    /// Gives up a turn that was kept: the worker is about to do something longer.
     pub fn release(&mut self) {
         self.seat.release();
     }
 
-    /// Its worker looks for its turn from now on, where this bit is set in [`Replicas::pending_turns`].
-    pub fn watch(&mut self, wish: u64) -> Upcoming {
-        self.wish = wish;
+    /// Makes the worker poll for its turn while this bit is set in [`Replicas::pending_turns`].
+    pub fn watch(&mut self, pending_bit: u64) -> Upcoming {
+        self.pending_bit = pending_bit;
         Upcoming(self.seat.watch())
     }
 
-    /// Does something with the operator, whoever's turn it is. Others are in a turn for the time of a step; one that is in it for
-    /// much longer may never come back.
-    fn with_guest<R>(
+    /// Calls `act` with the operator, outside turns. A worker is in a turn for the time of a step; if it
+    /// stays much longer, its step may never end.
+    fn with_operator<R>(
         &mut self,
-        act: impl FnOnce(&mut Guest, &mut Ends<'_>) -> Result<R, Error>,
+        act: impl FnOnce(&mut MigratingEnd, &mut Ends<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let place = self.seat.place() as u32;
         let begin_ns = onbeat_os::clock::monotonic_ns();
         loop {
-            if let Some(mut guest) = self.seat.take_over() {
-                return act(&mut guest, &mut Ends { place, bound: &mut self.ends });
+            if let Some(mut state) = self.seat.take_over() {
+                return act(&mut state, &mut Ends { place, bound: &mut self.ends });
             }
             if onbeat_os::clock::monotonic_ns().saturating_sub(begin_ns) > PATIENCE_NS {
                 return Err(Error::new("another worker is in a step of it that does not end"));
@@ -137,13 +136,17 @@ impl End {
         }
     }
 
-    fn is_first(&self) -> bool {
-        self.seat.place() == 0
+    /// Calls `act` on the first worker only: for all ends together, once.
+    fn on_first_worker(
+        &mut self,
+        act: impl FnOnce(&mut MigratingEnd, &mut Ends<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.seat.place() == 0 { self.with_operator(act) } else { Ok(()) }
     }
 }
 
-/// For an end's worker: whether its turn has come.
-pub(crate) struct Upcoming(TurnWatch<Guest>);
+/// View of an end's turn, for its worker.
+pub(crate) struct Upcoming(TurnWatch<MigratingEnd>);
 
 impl Upcoming {
     #[inline]
@@ -151,36 +154,36 @@ impl Upcoming {
         self.0.is_up()
     }
 
-    /// Asks for the bell; false when it is up already.
+    /// Arms the notification; false if the turn has come already.
     pub fn wait(&self) -> bool {
         self.0.wait()
     }
 }
 
-/// What the ports of one worker's end are connected to, while they are not in the operator.
+/// Connections of the ports of one worker's end, while they are not in the operator.
 struct Ends<'e> {
     place: u32,
     bound: &'e mut [BoundEnd],
 }
 
-impl Guest {
-    /// Its ports are those of this worker from now on.
+impl MigratingEnd {
+    /// Connects the ports to those of this worker.
     #[inline]
-    fn come(&mut self, ends: &mut Ends<'_>) {
+    fn attach(&mut self, ends: &mut Ends<'_>) {
         if self.at != Some(ends.place) {
             self.operator.ports(&mut Ports::swap(ends.bound));
             self.at = Some(ends.place);
         }
     }
 
-    /// It has none of its own any more: the turn ends.
-    fn go(&mut self, ends: &mut Ends<'_>) {
+    /// Disconnects the ports at the end of a turn.
+    fn detach(&mut self, ends: &mut Ends<'_>) {
         self.operator.ports(&mut Ports::swap(ends.bound));
         self.at = None;
     }
 
-    /// Does something with the operator while its ports are those of this worker, also in the turn of another one.
-    fn at_home<R>(&mut self, ends: &mut Ends<'_>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
+    /// Calls `act` with the ports connected to this worker, also in the turn of another worker.
+    fn with_ports<R>(&mut self, ends: &mut Ends<'_>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
         let is_there = self.at == Some(ends.place);
         if !is_there {
             self.operator.ports(&mut Ports::swap(ends.bound));
@@ -193,8 +196,8 @@ impl Guest {
     }
 }
 
-fn tell(bells: &[Notifier], places: impl IntoIterator<Item = usize>) {
-    places.into_iter().filter_map(|place| bells.get(place)).for_each(Notifier::notify);
+fn notify(notifiers: &[Notifier], places: impl IntoIterator<Item = usize>) {
+    places.into_iter().filter_map(|place| notifiers.get(place)).for_each(Notifier::notify);
 }
 
 impl Operator for End {
@@ -203,45 +206,42 @@ impl Operator for End {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        if !self.is_first() {
-            return Ok(());
-        }
-        self.with_guest(|guest, ends| {
-            guest.is_started = true;
-            guest.at_home(ends, |operator| operator.start(cx))
+        self.on_first_worker(|state, ends| {
+            state.is_started = true;
+            state.with_ports(ends, |operator| operator.start(cx))
         })
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        cx.replicas.pending_turns &= !self.wish;
+        cx.replicas.pending_turns &= !self.pending_bit;
         loop {
-            let End { seat, ends, bells, edge, block, ahead, .. } = self;
+            let End { seat, ends, notifiers, edge, block, ahead, .. } = self;
             let ends = Ends { place: seat.place() as u32, bound: ends };
             match seat.enter() {
                 MemberEntry::Closed => return Ok(Step::Done),
                 MemberEntry::Turn(turn) => {
                     return match edge {
-                        None => send(turn, ends, bells, cx, block),
+                        None => send(turn, ends, notifiers, cx, block),
                         Some((edge, probe)) => {
-                            take(turn, ends, (bells, ahead.as_ref()), cx, (*edge, &**probe))
+                            take(turn, ends, (notifiers, ahead.as_ref()), cx, (*edge, &**probe))
                         }
                     };
                 }
                 MemberEntry::NotYet => {}
             }
-            cx.replicas.pending_turns |= self.wish;
-            if self.wish != 0 || self.seat.wait() {
+            cx.replicas.pending_turns |= self.pending_bit;
+            if self.pending_bit != 0 || self.seat.wait() {
                 return Ok(Step::Wait);
             }
         }
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        self.with_guest(|guest, ends| {
-            if !guest.is_started || std::mem::replace(&mut guest.is_stopped, true) {
+        self.with_operator(|state, ends| {
+            if !state.is_started || std::mem::replace(&mut state.is_stopped, true) {
                 return Ok(());
             }
-            guest.at_home(ends, |operator| operator.stop(cx, ending))
+            state.with_ports(ends, |operator| operator.stop(cx, ending))
         })
     }
 
@@ -250,27 +250,21 @@ impl Operator for End {
     }
 
     fn set(&mut self, cx: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
-        if !self.is_first() {
-            return Ok(());
-        }
-        self.with_guest(|guest, ends| guest.at_home(ends, |operator| operator.set(cx, name, value)))
+        self.on_first_worker(|state, ends| state.with_ports(ends, |operator| operator.set(cx, name, value)))
     }
 
     fn set_at(&mut self, cx: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
-        if !self.is_first() {
-            return Ok(());
-        }
-        self.with_guest(|guest, ends| {
-            guest.at_home(ends, |operator| operator.set_at(cx, name, value, sample))
+        self.on_first_worker(|state, ends| {
+            state.with_ports(ends, |operator| operator.set_at(cx, name, value, sample))
         })
     }
 }
 
-/// A turn of a source, or a part of one that ends early: then it is still this worker's.
+/// Runs the turn of a source. If it stops early, the turn stays with this worker.
 fn send(
-    mut turn: MemberGuard<'_, Guest>,
+    mut turn: MemberGuard<'_, MigratingEnd>,
     mut ends: Ends<'_>,
-    bells: &[Notifier],
+    notifiers: &[Notifier],
     cx: &mut Context,
     block: &Block,
 ) -> Result<Step, Error> {
@@ -285,23 +279,23 @@ fn send(
     }
     turn.until_ns = None;
     if turn.left == 0 {
-        let Guest { pace, count, left, .. } = &mut *turn;
+        let MigratingEnd { pace, count, left, .. } = &mut *turn;
         *left = block.begin(cx, pace, *count);
     }
-    turn.come(&mut ends);
+    turn.attach(&mut ends);
     let (outcome, sent) = turn.send_messages(cx, block);
     match outcome? {
         Step::Done => {
-            turn.go(&mut ends);
-            tell(bells, turn.close());
+            turn.detach(&mut ends);
+            notify(notifiers, turn.close());
             Ok(Step::Done)
         }
         step if sent > 0 => {
             turn.until_ns = (step == Step::Until).then_some(cx.waiting.until_ns);
             turn.is_idle = step == Step::Wait && !cx.is_starved();
             if turn.left == 0 {
-                turn.go(&mut ends);
-                tell(bells, turn.pass());
+                turn.detach(&mut ends);
+                notify(notifiers, turn.pass());
             }
             Ok(Step::Again)
         }
@@ -309,9 +303,9 @@ fn send(
     }
 }
 
-impl Guest {
-    /// Steps the source for what is left of its turn, as long as it asks for that and what it sends has room. Says what the last step
-    /// wants, and how many messages there were.
+impl MigratingEnd {
+    /// Steps the source for the rest of its turn, while it asks for it and its edge has room.
+    /// Returns the outcome of the last step and the number of messages sent.
     fn send_messages(&mut self, cx: &mut Context, block: &Block) -> (Result<Step, Error>, u32) {
         let begun = cx.stamp;
         let mut sent = 0;
@@ -329,7 +323,7 @@ impl Guest {
             }
             (self.count, self.left, sent) = (self.count + 1, self.left - 1, sent + 1);
             if self.left > 0 && matches!(outcome, Ok(Step::Until | Step::Wait)) && !cx.is_starved() {
-                // It takes its time from here on: the next message is the last one of this turn.
+                // The source is no longer as fast as it can be: the next message ends this turn.
                 self.pace.calm();
                 self.left = 1;
             }
@@ -344,11 +338,11 @@ impl Guest {
     }
 }
 
-/// Messages of a sink's turn, as many as lie there; behind the last one comes the next worker's.
+/// Takes the queued messages of a sink's turn. After the last one, the next worker has its turn.
 fn take(
-    mut turn: MemberGuard<'_, Guest>,
+    mut turn: MemberGuard<'_, MigratingEnd>,
     mut ends: Ends<'_>,
-    (bells, ahead): (&[Notifier], Option<&Upcoming>),
+    (notifiers, ahead): (&[Notifier], Option<&Upcoming>),
     cx: &mut Context,
     (edge, probe): (u32, &dyn Probe),
 ) -> Result<Step, Error> {
@@ -357,10 +351,10 @@ fn take(
         if !is_here && !turn.is_served && !cx.edges[edge as usize].closed {
             return Ok(Step::Wait);
         }
-        // Nothing more comes here, and others have only what was handed out before it.
+        // No more messages come here; other workers only have earlier ones.
         let is_end = !is_here && !turn.is_served;
         (cx.replicas.visible, cx.replicas.is_last) = (u32::from(is_here), is_end);
-        turn.come(&mut ends);
+        turn.attach(&mut ends);
         let outcome = turn.operator.step(cx);
         if is_here && cx.replicas.visible == 0 {
             if cx.stamp.origin & SEQUENCE_MASK != turn.count & SEQUENCE_MASK {
@@ -371,28 +365,28 @@ fn take(
             turn.count += 1;
         }
         match outcome? {
-            // It is not done with the message.
+            // The sink has not finished with the message.
             Step::Again => return Ok(Step::Again),
             step if step == Step::Done || step == Step::Wait && is_end => {
-                turn.go(&mut ends);
-                tell(bells, turn.close());
+                turn.detach(&mut ends);
+                notify(notifiers, turn.close());
                 return Ok(Step::Done);
             }
             step => match std::mem::take(&mut turn.is_served) {
                 true if turn.is_last => {
-                    turn.go(&mut ends);
-                    tell(bells, turn.pass());
-                    // What that one needs comes over on the way there.
+                    turn.detach(&mut ends);
+                    notify(notifiers, turn.pass());
+                    // This fetches the cache line of the source's turn in advance.
                     let _hint = ahead.map(Upcoming::is_up);
                     return Ok(step);
                 }
-                // What is followed ends here, before the next one.
+                // This message ends here, before the next one.
                 true if step == Step::Wait && cx.is_usual() && probe.len(&cx.owner) > 0 => {
-                    // It is stepped for that one now.
+                    // The loop steps the sink for the next message.
                     cx.ready.clear(cx.current);
                 }
                 true => {
-                    // The next one comes in a moment.
+                    // The next message comes soon: keep the turn.
                     turn.keep();
                     return Ok(step);
                 }

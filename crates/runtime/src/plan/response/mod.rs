@@ -1,28 +1,34 @@
-//! How late a message may be at a sink, and whether threads are admitted: what follows from measured costs, without a run.
+//! Response-time analysis: bounds for the lateness at sinks, and admission of threads. It uses measured costs
+//! and needs no further run.
 //!
 //! # Method
 //!
-//! The operators of one thread that follow from one source are a *stage*: work that comes with each message of that source. A message
-//! goes from stage to stage; how late it may be at the end of one is how late it may come to the next (its *jitter*). In a stage it
-//! may have to wait for all other stages of that thread and for those of threads that go first on that core: whichever order they
-//! take turns in, the bound holds, since steps of one thread end before others begin and every message is counted that may come
-//! meanwhile. This is the response-time analysis of Joseph and Pandya (1986, *Finding Response Times in a Real-Time System*) with the
-//! busy period of Lehoczky (1990) and the jitter of Tindell and Clark (1994, *Holistic schedulability analysis for distributed hard
-//! real-time systems*). A thread under `SCHED_DEADLINE` is a server that gives its run time once in each period (Shin and Lee 2003,
-//! *Periodic resource model*, in its linear form).
+//! The operators of one thread that follow from one source are a *stage*: the work that comes with each
+//! message of that source. A message goes from stage to stage. Its greatest lateness at the end of one stage
+//! is its *jitter* at the next. In a stage it may have to wait for all other stages of that thread, and for
+//! threads that go first on that core. The bound holds for every order of these: steps of one thread do not
+//! overlap, and every message that may come meanwhile is counted.
 //!
-//! What a step costs at most is what it did cost at most in the run: measured on the clock, so what the host took of it is in it. The
-//! longest wake-up is measured too. Noise of a host that was measured apart ([`Host`]) comes on top.
+//! This is the response-time analysis of Joseph and Pandya (1986, *Finding Response Times in a Real-Time
+//! System*) with the busy period of Lehoczky (1990) and the jitter of Tindell and Clark (1994, *Holistic
+//! schedulability analysis for distributed hard real-time systems*). A thread under `SCHED_DEADLINE` is a
+//! server that gives its run time once in each period (Shin and Lee 2003, *Periodic resource model*, in its
+//! linear form).
 //!
-//! | file | what |
+//! The cost of a step is the longest step of the measured run. It was measured on the clock, so it includes
+//! the time that the host took. The longest wake-up is measured too. Noise of the host that was measured
+//! separately ([`Host`]) is added.
+//!
+//! | file | contents |
 //! |---|---|
 //! | `bound` | the arithmetic |
-//! | `stages` | from a plan and a record to stages |
+//! | `stages` | stages of a plan, from a record |
 //!
-//! # What it is not
+//! # Limits of the method
 //!
-//! A bound by measured maxima is no proof: a step that can take longer than it ever did makes it wrong. Threads under a normal policy
-//! share their core with whoever comes; their bound holds while nobody comes. Sources that keep no time have none.
+//! A bound from measured maxima is not a proof: it fails if a step takes longer than the longest measured
+//! one. Threads under a normal policy share their core with other threads; their bound holds while no other
+//! thread wants the core. Sources that keep no time have no bound.
 
 mod bound;
 mod stages;
@@ -35,7 +41,7 @@ use onbeat_trace::Record;
 use serde::Serialize;
 use stages::Stages;
 
-/// What the host takes of every thread, beside what steps and wake-ups have in them.
+/// Time that the host takes from every thread, in addition to that within measured steps and wake-ups.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Host {
     /// The longest single interruption, in nanoseconds.
@@ -44,49 +50,49 @@ pub struct Host {
     pub share: f64,
 }
 
-/// What was worked out.
+/// Result of the analysis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Responses {
-    /// By worker of the plan.
+    /// Admission of each worker of the plan.
     pub threads: Vec<Admission>,
-    /// By path of the plan.
+    /// Bound of each path of the plan.
     pub paths: Vec<PathBound>,
 }
 
 /// Whether a worker has the time that it needs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Admission {
-    /// Its name.
+    /// Name of the worker.
     pub worker: String,
     /// Its core, if the plan names one.
     pub core: Option<usize>,
-    /// Share of a core that its operators took in the mean: 0.5 for half. `None` where a source keeps no time.
+    /// Mean share of a core that its operators took: 0.5 for half. `None` if a source keeps no time.
     pub mean: Option<f64>,
-    /// The same if each step took what its longest did.
+    /// Share of a core if each step took as long as the longest. `None` if a source keeps no time.
     pub most: Option<f64>,
-    /// What there is for it and for those that go before it on its core.
+    /// Share of a core that is available to it and to threads that go first on its core.
     pub there: f64,
-    /// Why it is not admitted.
+    /// Reason why it is not admitted; `None` if it is.
     pub refused: Option<String>,
 }
 
-/// How long a message may take at most.
+/// Bound for the latency of a path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathBound {
     /// The source.
     pub from: String,
     /// The sink.
     pub to: String,
-    /// From the due time to the end of the last step, in nanoseconds.
+    /// Longest time from the due time to the end of the last step, in nanoseconds.
     pub worst_ns: Option<u64>,
-    /// Why there is no bound, or what it does not count.
+    /// Reason why there is no bound, or the condition under which it holds.
     pub why: Option<String>,
-    /// The limit of the path.
+    /// Latency limit of the path, in nanoseconds.
     pub max_latency_ns: Option<u64>,
 }
 
 impl Responses {
-    /// What does not fit: workers that are not admitted, and paths whose bound is above their limit.
+    /// Texts for workers that are not admitted, and for paths whose bound is above their limit.
     pub fn refusals(&self) -> impl Iterator<Item = String> {
         let threads = self.threads.iter().filter_map(|thread| {
             Some(format!("{} is not admitted: {}", thread.worker, thread.refused.as_ref()?))
@@ -108,7 +114,7 @@ impl Responses {
     }
 }
 
-/// Works it out for a plan, by what the record of a run of the same operators says of their costs.
+/// Analyses a plan with the costs from `record`, the record of a run of the same operators.
 #[must_use]
 pub fn responses(plan: &Plan, record: &Record, host: &Host) -> Responses {
     let stages = Stages::new(plan, record, host);

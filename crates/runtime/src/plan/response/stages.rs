@@ -1,4 +1,4 @@
-//! From a plan and what a run of it cost to the stages of each source: what it brings to which worker, and how late that may be.
+//! Stages of each source, made from a plan and measured costs: work per worker, and its greatest lateness.
 
 use super::Host;
 use super::bound::{Stream, Supply, response_ns};
@@ -7,51 +7,45 @@ use onbeat_os::Policy;
 use onbeat_trace::Record;
 use onbeat_trace::record::OperatorRecord;
 
-/// Rounds until lateness that stages give to one another stands. There is none that does not stand after as many rounds as there are
-/// stages, unless it grows for ever.
+/// Most rounds until the jitter of all stages is stable. Unless it grows without limit, it is stable after as
+/// many rounds as there are stages.
 const ROUNDS: usize = 200;
 
-/// The operators of one worker that follow from one source, so many changes of worker after it.
+/// Operators of one worker that follow from one source after `depth` changes of worker.
 #[derive(Debug, Clone)]
 struct Stage {
     source: usize,
     worker: usize,
     depth: usize,
-    /// The stages that hand over to it.
+    /// Stages that send messages to this one.
     before: Vec<usize>,
     stream: Stream,
-    /// From the source's nominal time to the end of it; `None` where there is no bound.
+    /// Longest time from the source's nominal time to the end of the stage, in nanoseconds; `None` without a
+    /// bound.
     worst_ns: Option<f64>,
 }
 
-/// Everything about one plan.
+/// All stages of one plan.
 pub(super) struct Stages {
     stages: Vec<Stage>,
-    /// By source and operator: its stage.
+    /// Number of the stage, by source and operator.
     of: Vec<Vec<Option<usize>>>,
+    /// Names of the operators.
     names: Vec<String>,
-    /// By worker: the first of its pool, on which all is taken to be, and how many there are.
+    /// First worker of the pool and number of its workers, by worker. The first stands for all of them.
     pools: Vec<(usize, usize)>,
-    /// By operator: of sources that keep no time, why nothing can be said of what they reach.
+    /// Reason why an operator has no bound, by operator: a source before it keeps no time.
     untimed: Vec<Option<String>>,
-    /// By worker: share of a core in the mean.
+    /// Mean share of a core, by worker; `None` if a source keeps no time.
     means: Vec<Option<f64>>,
     host: Host,
-    /// By worker: the longest that it woke up late.
+    /// Longest late wake-up, by worker, in nanoseconds.
     wake_ns: Vec<u64>,
 }
 
 impl Stages {
     pub fn new(plan: &Plan, record: &Record, host: &Host) -> Self {
-        let count = plan.operators.len();
-        let place = |port: &str| {
-            let name = port.rsplit_once('.').map_or(port, |(name, _)| name);
-            plan.operators.iter().position(|operator| operator.name == name)
-        };
-        let edges: Vec<(usize, usize)> =
-            plan.edges.iter().filter_map(|edge| Some((place(&edge.from)?, place(&edge.to)?))).collect();
-        // Edges that lead back up the graph carry what a loop had before.
-        let down = || edges.iter().filter(|(from, to)| from < to);
+        let edges = down_edges(plan);
         let measured: Vec<Option<&OperatorRecord>> = plan
             .operators
             .iter()
@@ -61,14 +55,6 @@ impl Stages {
             .operators
             .iter()
             .map(|operator| plan.pools[plan.parts[operator.part].pool].workers.first().copied().unwrap_or(0))
-            .collect();
-        let wake_ns = plan
-            .workers
-            .iter()
-            .map(|worker| {
-                let thread = record.threads.iter().find(|thread| thread.name == worker.name);
-                thread.and_then(|thread| thread.wake_late_max_ns).unwrap_or(0)
-            })
             .collect();
         let mut all = Stages {
             stages: Vec::new(),
@@ -80,63 +66,66 @@ impl Stages {
                 .map(|worker| &plan.pools[worker.pool].workers)
                 .map(|workers| (workers.first().copied().unwrap_or(0), workers.len().max(1)))
                 .collect(),
-            untimed: vec![None; count],
+            untimed: vec![None; plan.operators.len()],
             means: vec![Some(0.0); plan.workers.len()],
             host: *host,
-            wake_ns,
+            wake_ns: late_wakes_ns(plan, record),
         };
-        for source in (0..count).filter(|&at| plan.operators[at].source) {
-            let mut depth = vec![None; count];
-            depth[source] = Some(0);
-            // In the order of the plan whoever sends is before who takes.
-            for to in source + 1..count {
-                let from = down().filter(|(_, end)| *end == to);
-                depth[to] = from
-                    .filter_map(|&(from, _)| Some(depth[from]? + usize::from(workers[from] != workers[to])))
-                    .max();
-            }
+        for source in (0..plan.operators.len()).filter(|&at| plan.operators[at].source) {
             let messages = sent(record, &plan.operators[source].name, measured[source]);
-            let period_ns = plan.operators[source].period_ns.filter(|&ns| ns > 0);
-            let why = match (period_ns, messages) {
-                (None, _) => {
-                    Some(format!("`{}` keeps no time: it sends as fast as it can", all.names[source]))
-                }
-                (_, 0) => Some(format!("the record has no message of `{}`", all.names[source])),
-                _ => None,
-            };
-            let mut of = vec![None; count];
-            for (at, depth) in depth.iter().enumerate() {
-                let Some(depth) = *depth else { continue };
-                if let Some(why) = &why {
-                    all.untimed[at].get_or_insert_with(|| why.clone());
-                    all.means[workers[at]] = None;
-                    continue;
-                }
-                let (Some(period_ns), Some(measured)) = (period_ns, measured[at]) else {
-                    let why = format!("the record has no operator `{}`", all.names[at]);
-                    all.untimed[at].get_or_insert(why);
-                    continue;
-                };
-                of[at] = Some(all.put(source, workers[at], depth, period_ns, measured, messages));
-                if let Some(mean) = &mut all.means[workers[at]] {
-                    *mean += measured.busy_ns as f64 / messages as f64 / period_ns as f64;
-                }
-            }
-            for (from, to) in down() {
-                if let (Some(from), Some(to)) = (of[*from], of[*to])
-                    && from != to
-                    && !all.stages[to].before.contains(&from)
-                {
-                    all.stages[to].before.push(from);
-                }
-            }
+            let of = all.add_source(plan, source, messages, &edges, &workers, &measured);
             all.of.push(of);
         }
         all.settle(plan);
         all
     }
 
-    /// Adds an operator to its stage; gives the place of that.
+    /// Adds the stages of one source, and returns the stage of each operator that the source reaches.
+    fn add_source(
+        &mut self,
+        plan: &Plan,
+        source: usize,
+        messages: u64,
+        edges: &[(usize, usize)],
+        workers: &[usize],
+        measured: &[Option<&OperatorRecord>],
+    ) -> Vec<Option<usize>> {
+        let period_ns = plan.operators[source].period_ns.filter(|&ns| ns > 0);
+        let why = match (period_ns, messages) {
+            (None, _) => Some(format!("`{}` keeps no time: it sends as fast as it can", self.names[source])),
+            (_, 0) => Some(format!("the record has no message of `{}`", self.names[source])),
+            _ => None,
+        };
+        let mut of = vec![None; workers.len()];
+        for (at, depth) in depths(source, edges, workers).into_iter().enumerate() {
+            let Some(depth) = depth else { continue };
+            if let Some(why) = &why {
+                self.untimed[at].get_or_insert_with(|| why.clone());
+                self.means[workers[at]] = None;
+                continue;
+            }
+            let (Some(period_ns), Some(measured)) = (period_ns, measured[at]) else {
+                let why = format!("the record has no operator `{}`", self.names[at]);
+                self.untimed[at].get_or_insert(why);
+                continue;
+            };
+            of[at] = Some(self.put(source, workers[at], depth, period_ns, measured, messages));
+            if let Some(mean) = &mut self.means[workers[at]] {
+                *mean += measured.busy_ns as f64 / messages as f64 / period_ns as f64;
+            }
+        }
+        for &(from, to) in edges {
+            if let (Some(from), Some(to)) = (of[from], of[to])
+                && from != to
+                && !self.stages[to].before.contains(&from)
+            {
+                self.stages[to].before.push(from);
+            }
+        }
+        of
+    }
+
+    /// Adds an operator to its stage, and returns the number of the stage.
     fn put(
         &mut self,
         source: usize,
@@ -159,7 +148,7 @@ impl Stages {
             });
             self.stages.len() - 1
         });
-        // Steps at the end of a run, and those that found nothing, are few and are nobody's message.
+        // A few steps belong to no message: those at the end of a run, and those without input.
         let ratio = measured.steps as f64 * 0.99 / messages as f64;
         let longest_ns = measured.step.max_ns as f64;
         let work = if ratio > 0.5 {
@@ -173,7 +162,7 @@ impl Stages {
         at
     }
 
-    /// Works out how late each stage may end, until all agree.
+    /// Computes the lateness of each stage until all values are stable.
     fn settle(&mut self, plan: &Plan) {
         for _ in 0..ROUNDS {
             let mut changed = false;
@@ -192,14 +181,15 @@ impl Stages {
                 return;
             }
         }
-        // They drive one another on and on.
+        // The stages delay each other without limit.
         self.stages.iter_mut().for_each(|stage| stage.worst_ns = None);
     }
 
+    /// Longest time from the source's nominal time to the end of a stage, in nanoseconds.
     fn response_ns(&self, plan: &Plan, at: usize) -> Option<f64> {
         let stage = &self.stages[at];
         let worker = stage.worker;
-        // A source that keeps no time never lets go of its core.
+        // A source that keeps no time never frees its core.
         if self.goes_before(plan, worker).any(|other| self.means[other].is_none()) {
             return None;
         }
@@ -210,7 +200,7 @@ impl Stages {
         response_ns(&stage.stream, &others, self.supply(plan, worker))
     }
 
-    /// Whether a thread on the same core is run first, or may be.
+    /// Whether worker `other` runs, or may run, before `worker` on the same core.
     fn is_before(&self, plan: &Plan, other: usize, worker: usize) -> bool {
         let policy = |worker: usize| plan.pools[plan.workers[worker].pool].policy;
         let rank = |worker: usize| match policy(worker) {
@@ -222,11 +212,12 @@ impl Stages {
         other != worker && core(other).is_some() && core(other) == core(worker) && rank(other) >= rank(worker)
     }
 
+    /// Workers that run, or may run, before `worker` on its core, and `worker` itself.
     fn goes_before<'a>(&'a self, plan: &'a Plan, worker: usize) -> impl Iterator<Item = usize> + 'a {
         (0..plan.workers.len()).filter(move |&other| other == worker || self.is_before(plan, other, worker))
     }
 
-    /// What a worker is given to work with.
+    /// Computing time that a worker gets.
     pub fn supply(&self, plan: &Plan, worker: usize) -> Supply {
         let own = match plan.pools[plan.workers[worker].pool].policy {
             Some(Policy::Deadline { runtime_ns, period_ns, .. }) => {
@@ -244,13 +235,13 @@ impl Stages {
         self.pools[worker]
     }
 
-    /// Share of a core that the operators of a worker take in the mean; `None` where a source keeps no time.
+    /// Mean share of a core that the operators of a worker take; `None` if a source keeps no time.
     pub fn mean(&self, worker: usize) -> Option<f64> {
         let (first, count) = self.pool(worker);
         Some(self.means[first]? / count as f64)
     }
 
-    /// The same if each step took what its longest did.
+    /// Share of a core if each step took as long as its longest; `None` if a source keeps no time.
     pub fn most(&self, worker: usize) -> Option<f64> {
         let (first, count) = self.pool(worker);
         self.means[first]?;
@@ -258,15 +249,15 @@ impl Stages {
         Some(own.map(|stage| stage.stream.utilisation()).sum::<f64>() / count as f64)
     }
 
-    /// The same of those that go before it on its core.
+    /// Sum of `most` of the workers that go before it on its core.
     pub fn before(&self, plan: &Plan, worker: usize) -> Option<f64> {
         self.goes_before(plan, worker).filter(|&other| other != worker).map(|other| self.most(other)).sum()
     }
 
-    /// From the due time of a message to the end of a sink's work on it, at most, in nanoseconds.
+    /// Longest time from the due time of a message to the end of a sink's work on it, in nanoseconds.
     ///
     /// # Errors
-    /// Why there is no bound.
+    /// The reason why there is no bound.
     pub fn worst_ns(&self, from: &str, to: &str) -> Result<u64, String> {
         let place = |name: &str| self.names.iter().position(|other| other == name);
         let (Some(source), Some(sink)) = (place(from), place(to)) else {
@@ -276,7 +267,7 @@ impl Stages {
             return Err(why.clone());
         }
         let stage = self.of.iter().filter_map(|of| of[sink]).find(|&at| self.stages[at].source == source);
-        let Some(stage) = stage else { return Err(format!("nothing of `{from}` comes to `{to}`")) };
+        let Some(stage) = stage else { return Err(format!("no message of `{from}` reaches `{to}`")) };
         let worst_ns = self.stages[stage].worst_ns;
         worst_ns.map(|ns| ns.ceil() as u64).ok_or_else(|| {
             "with steps as long as the longest, a worker on the way has more to do than it has time for"
@@ -284,7 +275,7 @@ impl Stages {
         })
     }
 
-    /// What a bound of this source's messages takes for granted.
+    /// Condition under which the bounds of this source's messages hold, if there is one.
     pub fn caveat(&self, plan: &Plan, from: &str) -> Option<String> {
         let stages = self.stages.iter().filter(|stage| self.names[stage.source] == from);
         let normal = |worker: usize| {
@@ -299,9 +290,48 @@ impl Stages {
     }
 }
 
-/// Messages that a source has sent: on the edge that had most of them.
+/// Number of messages that a source has sent: that of the edge with the most.
 fn sent(record: &Record, source: &str, measured: Option<&OperatorRecord>) -> u64 {
     let of = |from: &str| from.rsplit_once('.').is_some_and(|(name, _)| name == source);
     let edges = record.edges.iter().filter(|edge| of(&edge.from)).map(|edge| edge.sent);
     edges.max().or(measured.map(|measured| measured.steps)).unwrap_or(0)
+}
+
+/// Ends of the edges that lead down the graph. Edges that lead back up close loops: they are left out.
+fn down_edges(plan: &Plan) -> Vec<(usize, usize)> {
+    let place = |port: &str| {
+        let name = port.rsplit_once('.').map_or(port, |(name, _)| name);
+        plan.operators.iter().position(|operator| operator.name == name)
+    };
+    plan.edges
+        .iter()
+        .filter_map(|edge| Some((place(&edge.from)?, place(&edge.to)?)))
+        .filter(|(from, to)| from < to)
+        .collect()
+}
+
+/// Longest late wake-up of each worker, in nanoseconds.
+fn late_wakes_ns(plan: &Plan, record: &Record) -> Vec<u64> {
+    plan.workers
+        .iter()
+        .map(|worker| {
+            let thread = record.threads.iter().find(|thread| thread.name == worker.name);
+            thread.and_then(|thread| thread.wake_late_max_ns).unwrap_or(0)
+        })
+        .collect()
+}
+
+/// Number of changes of worker from the source to each operator; `None` for operators that it does not reach.
+fn depths(source: usize, edges: &[(usize, usize)], workers: &[usize]) -> Vec<Option<usize>> {
+    let mut depth = vec![None; workers.len()];
+    depth[source] = Some(0);
+    // In the order of the plan, producers come before consumers.
+    for to in source + 1..workers.len() {
+        depth[to] = edges
+            .iter()
+            .filter(|(_, end)| *end == to)
+            .filter_map(|&(from, _)| Some(depth[from]? + usize::from(workers[from] != workers[to])))
+            .max();
+    }
+    depth
 }

@@ -1,6 +1,6 @@
-//! The pools that a file names, for `custom`.
+//! Named pools, for `custom`.
 
-use super::{Crew, PARTS, Thread, Workers, check_workers};
+use super::{PARTS, PoolSpec, Thread, Workers, check_workers};
 use crate::base::options::{Options, Pool};
 use crate::base::wording::nearest;
 use crate::graph::Graph;
@@ -8,17 +8,17 @@ use crate::plan::GraphError;
 use onbeat_os::thread::NAME_MAX_BYTES;
 use onbeat_trace::record::Obtained;
 
-/// Where operators go that no pool names.
+/// Pool of the operators that no other pool names.
 const DEFAULT: &str = "default";
 
-/// Room that a thread's name has for the pool's: a number follows where there are several.
+/// Bytes of a thread's name for the name of its pool. A number follows if the pool has several threads.
 const NAME_BYTES: usize = NAME_MAX_BYTES - 3;
 
 fn wrong(pool: &Pool, key: &'static str, text: String) -> GraphError {
     GraphError::Pool { pool: pool.name.clone(), key, operator: None, text }
 }
 
-/// Pools beside a scheduler that makes its own.
+/// Error for pools next to a scheduler that makes its own.
 pub(super) fn misplaced(options: &Options) -> GraphError {
     let text = format!(
         "`{}` makes its own pools: choose `scheduler = \"custom\"`, or leave the pools out",
@@ -72,7 +72,7 @@ pub(super) fn custom(graph: &Graph, order: &[usize], options: &Options) -> Resul
     Ok(workers)
 }
 
-/// That some operators are in no pool.
+/// Note that some operators are in no pool.
 fn said(rest: &[&str]) -> String {
     const SHOWN: usize = 8;
     let mut shown: Vec<String> = rest.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
@@ -117,7 +117,7 @@ fn check(pool: &Pool, before: &[Pool]) -> Result<(), GraphError> {
         .map_err(|text| wrong(pool, if cores.is_empty() { "workers" } else { "cores" }, text))
 }
 
-/// Puts an operator into a pool, or all of a subgraph.
+/// Puts an operator, or all operators of a subgraph, into a pool.
 fn assign(
     wanted: &str,
     number: usize,
@@ -200,7 +200,7 @@ impl Workers {
             self.part_of[operator] = first + place * parts / members.len();
         }
         self.pool_of.extend(std::iter::repeat_n(number, parts));
-        self.pools.push(Crew {
+        self.pools.push(PoolSpec {
             name: pool.name.clone(),
             policy: pool.policy.or(options.policy),
             idle: pool.idle.unwrap_or(options.idle),

@@ -51,11 +51,11 @@ fn a_dead_lock_names_conditions() {
 fn conditions_that_can_never_hold_are_refused() {
     let gate = Gate::new(true);
     let wrong: Vec<(When, &str)> = vec![
-        (When::messages("a", 9), "it waits for 9 messages at a, where no more than 8 can lie"),
+        (When::messages("a", 9), "it waits for 9 messages at a, where at most 8 can wait"),
         (When::messages("a", 0), "it waits for 0 messages"),
         (When::messages("c", 1), "there is no input `c`"),
         (When::messages("", 1), "say which input it is about: a, b"),
-        (When::sum([], 17), "it waits for 17 messages at a and b, where no more than 16 can lie"),
+        (When::sum([], 17), "it waits for 17 messages at a and b, where at most 16 can wait"),
         (When::batch("b", 9, 1), "it waits for 9 messages at b"),
         (When::room("out", 1), "there is no output `out`"),
         (When::any_of([]), "`any_of` nothing never holds"),

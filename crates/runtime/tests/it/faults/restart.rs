@@ -284,7 +284,7 @@ fn who_cannot_be_started_anew_says_so_before_the_run() {
     graph.on_error(once, OnError::Restart(soon()));
     assert_eq!(
         graph.plan(&Options::default()).unwrap_err().to_string(),
-        "`on_error` of operator `once`: it cannot be started anew: its tape would be wound back"
+        "`on_error` of operator `once`: it cannot be started again: its tape would be wound back"
     );
 }
 

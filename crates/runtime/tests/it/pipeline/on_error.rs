@@ -49,12 +49,12 @@ fn wrong_keys_are_refused_at_their_place() {
         ("on_error = 3", format!("`on_error` of {operator}: expected a string"), "3"),
         (
             "restart = { limit = 3 }",
-            format!("{of} says how, but not that it is started anew"),
+            format!("{of} says how it is started again, but `on_error` does not ask for it"),
             "{ limit = 3 }",
         ),
         (
             "on_error = \"isolate\"\nrestart = {}",
-            format!("{of} says how, but not that it is started anew"),
+            format!("{of} says how it is started again, but `on_error` does not ask for it"),
             "{}",
         ),
         ("on_error = \"restart\"\nrestart = 3", format!("{of}: expected a table, found an integer"), "3"),

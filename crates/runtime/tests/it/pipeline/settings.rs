@@ -35,7 +35,9 @@ fn nested_tables_are_made() {
     assert_eq!(pointed(&error), "300");
     let error = read_with(&text, &["numbers.by.x=1", "numbers.by.y=2"]).unwrap_err();
     assert!(error.to_string().contains("expected a number, found a table"), "{error}");
-    assert!(read_with(&text, &["numbers.kind.x=1"]).unwrap_err().to_string().contains("`kind` is no table"));
+    assert!(
+        read_with(&text, &["numbers.kind.x=1"]).unwrap_err().to_string().contains("`kind` is not a table")
+    );
 }
 
 #[test]
@@ -56,8 +58,8 @@ fn errors_name_the_setting() {
     assert!(refused(&["numbers=3"]).starts_with("--set numbers=3: `numbers` is an operator"));
     assert!(refused(&["numbers.name=x"]).contains("cannot be set"));
     assert!(refused(&["numbers"]).contains("KEY=VALUE"));
-    assert!(refused(&["=3"]).contains("is no key"));
-    assert!(refused(&["numbers..to=3"]).contains("is no key"));
+    assert!(refused(&["=3"]).contains("is not a key"));
+    assert!(refused(&["numbers..to=3"]).contains("is not a key"));
     assert!(refused(&[""]).contains("KEY=VALUE"));
 }
 

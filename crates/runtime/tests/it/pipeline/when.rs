@@ -70,7 +70,7 @@ fn wrong_conditions_are_refused_at_their_place() {
         ("when = { messages = 9223372036854775807 }", "must be a whole number from 1", "9223372036854775807"),
         ("when = { messages = \"4\" }", "`messages` of", "\"4\""),
         ("when = { messages = 1, port = \"out\" }", "there is no input `out`", ""),
-        ("when = { messages = 99 }", "no more than 4 can lie", ""),
+        ("when = { messages = 99 }", "at most 4 can wait", ""),
         ("when = { batch = 2 }", "lacks `delay`", "{ batch = 2 }"),
         ("when = { batch = 2, delay = 0 }", "must be above 0", "0"),
         ("when = { batch = 2, delay = \"x\" }", "`delay` of", "\"x\""),
