@@ -337,7 +337,11 @@ fn each_kind_of_full_edge_does_what_it_says() {
             (10, received.len() as u64, dropped),
             "{when_full}"
         );
-        assert_eq!((edge.unread, record.result.exit_status), (0, 0), "a chosen drop does not count as a loss");
+        assert_eq!(
+            (edge.unread, record.result.exit_status),
+            (0, 0),
+            "a chosen drop does not count as a loss"
+        );
     }
 }
 

@@ -29,7 +29,9 @@ fn an_operator_that_is_stopped_ends_what_feeds_only_it_and_what_lives_of_it() {
                 assert_eq!(unread, record.edges.iter().map(|edge| edge.unread).collect::<Vec<_>>(), "{what}");
                 match stopped {
                     "numbers" => assert_eq!(unread, [0, 0], "{what}: all messages are processed"),
-                    "double" => assert_eq!(unread[1], 0, "{what}: the operator after it processes what it has sent"),
+                    "double" => {
+                        assert_eq!(unread[1], 0, "{what}: the operator after it processes what it has sent")
+                    }
                     _ => {}
                 }
             }

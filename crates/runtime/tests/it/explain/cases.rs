@@ -1,7 +1,7 @@
 //! One case per class of cause. Times are nanoseconds; the message is due at 1000.
 
 use onbeat_runtime::explain::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts, explain, sentence};
-use onbeat_trace::{CauseClass, Class, Counted, KernelEvent, Left, OffCpu, PageFault, Span, Waker};
+use onbeat_trace::{CauseClass, Class, Counted, KernelEvent, Left, OffCpu, PageFault, Span, WakeSource};
 
 /// What a case is made of, so that each test says only what is special.
 #[derive(Clone)]
@@ -261,12 +261,12 @@ fn a_lock_names_its_holder_and_a_system_call_does_not() {
     let mut story = Story::new(0, 9_000);
     let asleep = off(Left::Asleep, 1_050, 10_000, 10_000);
     story.off_cpu.push(OffCpu {
-        woken_by: Some(Waker { tid: 60, name: "logger".into(), is_interrupt: false, is_ours: true }),
+        woken_by: Some(WakeSource { tid: 60, name: "logger".into(), is_interrupt: false, is_ours: true }),
         ..asleep.clone()
     });
     story.is(CauseClass::Lock, "logger", 8_950);
     story.off_cpu = vec![OffCpu {
-        woken_by: Some(Waker { tid: 0, name: "swapper/0".into(), is_interrupt: true, is_ours: false }),
+        woken_by: Some(WakeSource { tid: 0, name: "swapper/0".into(), is_interrupt: true, is_ours: false }),
         ..asleep
     }];
     assert!(story.is(CauseClass::SystemCall, "demod", 8_950).contains("(woken by an interrupt)"));
