@@ -330,7 +330,7 @@ fn a_restart_that_fails_counts_as_one_more_failure() {
         graph.on_error(stubborn, OnError::Restart(soon()));
         let record = graph.run(&options).unwrap();
         let texts: Vec<&str> = record.faults.iter().map(|fault| fault.text.as_str()).collect();
-        assert_eq!(texts, ["zero", "cannot start anew: still not", "panicked: even worse"], "{way}");
+        assert_eq!(texts, ["zero", "cannot restart: still not", "panicked: even worse"], "{way}");
         assert_eq!(*log.lock().unwrap(), ["2 to go", "1 to go", "0 to go", "Ended"], "{way}");
         assert_eq!((record.edges[0].received, record.operators[1].restarts), (5, 1), "{way}");
     }
