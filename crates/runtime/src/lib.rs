@@ -1,10 +1,10 @@
 //! Graph → plan → worker → record: the engine of onbeat.
 //!
-//! Users write an [`Operator`], connect several in a [`Graph`], and run it with [`Options`]. The result is a record of all that was
-//! measured. [`Pipeline`] reads a graph and its options from TOML.
+//! Users write an [`Operator`], connect several in a [`Graph`], and run it with [`Options`]. The result is a
+//! record of all measurements. [`Pipeline`] reads a graph and its options from TOML.
 //!
-//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table; `ci/layers` checks
-//! that.
+//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table;
+//! `ci/layers` checks that.
 //!
 //! | layer | contents |
 //! |---|---|
