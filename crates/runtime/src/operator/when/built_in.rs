@@ -6,11 +6,11 @@ use crate::base::error::Error;
 use crate::operator::ticker::Ticks;
 use std::sync::Arc;
 
-/// A condition as the engine asks it.
+/// A condition as the engine checks it.
 pub(crate) type Compiled = Box<dyn Condition>;
 
-/// Makes the conditions of an operator ready to be asked. `inputs` are the names of all its inputs; those
-/// that conditions name are known to exist.
+/// Makes the conditions of an operator. `inputs` are the names of all its inputs. The plan has checked that
+/// the inputs in the conditions exist.
 pub(crate) fn compile(
     when: Vec<When>,
     inputs: &[String],
@@ -27,7 +27,7 @@ fn compile_one(
 ) -> Option<Compiled> {
     let input = &|name: &str| all.iter().position(|port| port == name).unwrap_or(0);
     Some(match requirement {
-        // It is a property of the edges, which count by themselves.
+        // The edges count their room.
         Requirement::Room { .. } => return None,
         Requirement::Messages { port, least } => {
             Box::new(InputsCondition::new(vec![port], How::All, least, None, input))
@@ -86,8 +86,8 @@ impl Condition for InputsCondition {
         let holds = view.inputs_are_waived()
             || match self.how {
                 How::All => ports.all(|port| enough(port) || closed(port)),
-                // An input that has ended with a few left is worked off; one that is empty is nobody's
-                // reason.
+                // The rest of an ended input is processed. An ended input without messages is no reason for a
+                // step.
                 How::Any => {
                     ports.clone().any(|port| enough(port) || closed(port) && view.messages_at(port) > 0)
                         || ports.all(closed)
@@ -148,7 +148,7 @@ impl Condition for BatchCondition {
     }
 
     fn stepped(&mut self, view: &View<'_>) {
-        // What was left came with the rest, or after it.
+        // Remaining messages came with the taken ones, or after them.
         self.since_ns = (view.messages_at(self.input) > 0).then(|| view.now_ns());
     }
 
@@ -191,14 +191,14 @@ impl Condition for GateCondition {
 
 struct EventCondition {
     event: Event,
-    /// Rings that were seen when it was asked last, and of these the ones that have led to a step.
+    /// Number of rings at the last check, and how many of them have led to a step.
     seen: u64,
     used: u64,
 }
 
 impl Condition for EventCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
-        // In this order: whoever is gone has rung before.
+        // In this order: an event clone that is gone has rung before.
         let alive = self.event.is_alive();
         self.seen = self.event.rung();
         Ok(if self.seen > self.used || view.is_stopping() {
@@ -234,7 +234,7 @@ struct PeriodCondition {
 impl Condition for PeriodCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
         if view.is_stopping() {
-            // What is under way gets through, and does not wait for ticks on its way.
+            // Messages in flight get through without waiting for ticks.
             return Ok(Verdict::Holds);
         }
         self.ticks.leave_out(view.cx.skips());

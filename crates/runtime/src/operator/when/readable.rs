@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 /// Its thread's name.
 const NAME: &str = "onbeat-events";
 
-/// The files that operators of a run wait for, and the thread that waits for them in their place.
+/// The files that operators of a run wait for, and the thread that waits for them.
 #[derive(Debug)]
 pub(crate) struct FileWatcher {
     poll: Poll,
@@ -51,7 +51,7 @@ impl FileWatcher {
     fn watch(&self) {
         let wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut ready = Vec::with_capacity(wakers.len());
-        // An error here leaves nobody to wait for: all look for themselves then.
+        // After an error the thread ends, and all operators poll for themselves.
         while let Ok(true) = self.poll.wait(&mut ready) {
             for &token in &ready {
                 if let Some(waker) = wakers.get(token as usize) {
