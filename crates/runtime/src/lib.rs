@@ -69,7 +69,7 @@ pub use operator::port::{Input, Output};
 pub use operator::ports::{InputPort, Merge, OutputPort, Ports};
 pub use operator::stream::Stream;
 pub use operator::ticker::{Overrun, Ticker};
-pub use operator::when::{Condition, Event, Gate, Verdict, View, Waker, When};
+pub use operator::when::{Condition, Event, Gate, Readiness, View, Waker, When};
 pub use operator::{Ending, Operator, Step};
 pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::response;

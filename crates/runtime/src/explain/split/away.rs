@@ -1,6 +1,6 @@
 //! Causes for which a worker had no core.
 
-use super::{WindowPiece, Took, What};
+use super::{Took, What, WindowPiece};
 use crate::explain::case::{Scheduling, ThreadFacts};
 use onbeat_trace::{CauseClass, Class, KernelEvent, Left, OffCpu};
 use std::ops::Range;

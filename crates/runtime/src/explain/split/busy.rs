@@ -1,7 +1,7 @@
 //! Causes while a worker had its core: its own steps, full edges, other steps before the message.
 
 use super::slices::Slice;
-use super::{WindowPiece, Took, What, beyond};
+use super::{Took, What, WindowPiece, beyond};
 use onbeat_trace::{CauseClass, OffCpu, Span};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -126,7 +126,8 @@ impl WindowPiece<'_, '_> {
         if step.due_ns < step.start_ns && step.due_ns < self.slice.at.start {
             let wait = slice(step.due_ns..step.start_ns.min(self.slice.at.start), false);
             let mut inside = Took::default();
-            WindowPiece { slice: &wait, back: self.back - 1, ..*self }.split(&mut inside, &mut BTreeMap::new());
+            WindowPiece { slice: &wait, back: self.back - 1, ..*self }
+                .split(&mut inside, &mut BTreeMap::new());
             let foreign = |what: &What| what.class != CauseClass::Unexplained;
             inside.excess.into_iter().filter(|(what, _)| foreign(what)).for_each(|(what, ns)| {
                 take(what, ns, &mut waited_ns);

@@ -1,6 +1,6 @@
 //! Operators that wait until a file can be read.
 
-use super::{Condition, Verdict, View, Waker};
+use super::{Condition, Readiness, View, Waker};
 use crate::base::error::Error;
 use crate::base::helper::Helper;
 use onbeat_os::poll::{Poll, is_readable};
@@ -78,15 +78,15 @@ pub(super) struct ReadableCondition {
 }
 
 impl Condition for ReadableCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         let wrong = |error| Error::new(format!("cannot wait for the file of its condition: {error}"));
         if view.is_stopping() || is_readable(self.file.as_fd()).map_err(wrong)? {
-            return Ok(Verdict::Holds);
+            return Ok(Readiness::Holds);
         }
         if let Some(watcher) = &self.watcher {
             watcher.poll.arm(self.file.as_fd(), self.token).map_err(wrong)?;
         }
-        Ok(Verdict::Waits)
+        Ok(Readiness::Waits)
     }
 
     fn describe(&self) -> String {

@@ -6,7 +6,7 @@ use crate::watchdog::watched;
 use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{
     Chunk, Condition, Context, Ending, Error, Graph, Input, Kernel, OnError, Operator, Options, Output,
-    Ports, Progress, Restart, Step, Stream, Verdict, View, When,
+    Ports, Progress, Readiness, Restart, Step, Stream, View, When,
 };
 use onbeat_trace::record::{FaultAction, FaultKind, OperatorState, Outcome};
 use std::sync::{Arc, Mutex};
@@ -195,10 +195,10 @@ fn a_stream_goes_on_at_the_instant_of_its_next_sample() {
 struct Touchy(u32);
 
 impl Condition for Touchy {
-    fn check(&mut self, _: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, _: &View<'_>) -> Result<Readiness, Error> {
         self.0 += 1;
         assert!(self.0 != 3, "do not ask");
-        Ok(Verdict::Holds)
+        Ok(Readiness::Holds)
     }
     fn describe(&self) -> String {
         "a good mood".to_string()
@@ -330,7 +330,7 @@ fn a_restart_that_fails_counts_as_one_more_failure() {
         graph.on_error(stubborn, OnError::Restart(soon()));
         let record = graph.run(&options).unwrap();
         let texts: Vec<&str> = record.faults.iter().map(|fault| fault.text.as_str()).collect();
-        assert_eq!(texts, ["zero", "cannot start anew: still not", "panicked: even worse"], "{way}");
+        assert_eq!(texts, ["zero", "cannot restart: still not", "panicked: even worse"], "{way}");
         assert_eq!(*log.lock().unwrap(), ["2 to go", "1 to go", "0 to go", "Ended"], "{way}");
         assert_eq!((record.edges[0].received, record.operators[1].restarts), (5, 1), "{way}");
     }
