@@ -174,8 +174,8 @@ impl Clock {
         now_ns
     }
 
-    /// Current source of this clock. [`ClockSource::Tsc`] becomes [`ClockSource::Kernel`] if the counter turns out to
-    /// be unsteady, never the other way.
+    /// Current source of this clock. [`ClockSource::Tsc`] becomes [`ClockSource::Kernel`] if the counter
+    /// turns out to be unsteady, never the other way.
     #[must_use]
     pub fn source(&self) -> ClockSource {
         self.source.get()

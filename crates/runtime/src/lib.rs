@@ -1,10 +1,10 @@
 //! Graph → plan → worker → record: the engine of onbeat.
 //!
-//! Users write an [`Operator`], connect several in a [`Graph`], and run it with [`Options`]. The result is a record of all that was
-//! measured. [`Pipeline`] reads a graph and its options from TOML.
+//! Users write an [`Operator`], connect several in a [`Graph`], and run it with [`Options`]. The result is a
+//! record of all measurements. [`Pipeline`] reads a graph and its options from TOML.
 //!
-//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table; `ci/layers` checks
-//! that.
+//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table;
+//! `ci/layers` checks that.
 //!
 //! | layer | contents |
 //! |---|---|
@@ -69,7 +69,7 @@ pub use operator::port::{Input, Output};
 pub use operator::ports::{InputPort, Merge, OutputPort, Ports};
 pub use operator::stream::Stream;
 pub use operator::ticker::{Overrun, Ticker};
-pub use operator::when::{Condition, Event, Gate, Verdict, View, Waker, When};
+pub use operator::when::{Condition, Event, Gate, Readiness, View, Waker, When};
 pub use operator::{Ending, Operator, Step};
 pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::response;

@@ -100,7 +100,7 @@ fn what_cannot_be_is_refused() {
     let place = Place::new();
     for (arguments, parts) in [
         (&["--cores", "0"][..], &["'0' for '--cores", "0 is too small"][..]),
-        (&["--cores", "2-1"], &["`2-1` is neither a number nor a range"]),
+        (&["--cores", "2-1"], &["`2-1` is not a number or range"]),
         (&["--cores", "900"], &["cores: 900 are needed, but there are"]),
         (&["--kernels", "x"], &["'x' for '--kernels", "1-4 or 1,2,8"]),
         (&["--kernels", "5000"], &["kernels: at most 1000"]),

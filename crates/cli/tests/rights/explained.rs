@@ -74,7 +74,7 @@ fn counts_explain_where_nobody_may_trace() {
 fn explanations_that_were_asked_for_are_missed() {
     let _alone = alone();
     let Some(place) = closed() else { return };
-    let said = "not obtained: events of the kernel: requested all, got counts of /proc: causes have classes, no names";
+    let said = "not obtained: events of the kernel: requested all, got counts of /proc: causes have classes but no names";
     for more in ["--explain=on", "--trace late.pftrace"] {
         let answer = as_nobody(&place, more);
         assert_eq!(answer.status, Some(0), "{more}: {answer:?}");

@@ -93,7 +93,7 @@ fn tracefs_that_is_unmounted_meanwhile_ends_no_run() {
     let explained = record.explained.expect("it was looked for");
     if explained.source == "ftrace" {
         let why = explained.why.unwrap_or_default();
-        assert!(why.contains("fell silent"), "what can no longer be asked is said: {why}");
+        assert!(why.contains("stopped writing tracepoints"), "what can no longer be asked is said: {why}");
     }
     // It could not take its trace instances away: the next one does.
     assert_eq!(place.onbeat(&["run", "late.toml", "-q"]).status, Some(0));

@@ -97,7 +97,7 @@ impl<T: Pod, M: Meta> Block<T, M> {
         bytes / size_of::<T>()
     }
 
-    /// The same block, seen as samples of another type. The last bytes are out of view if they do not make a whole sample.
+    /// Shows the block as samples of another type. Bytes that do not make a whole sample are out of view.
     #[inline(always)]
     pub fn cast<U: Pod>(self) -> Block<U, M> {
         const { assert!(align_of::<U>() <= ALIGN, "samples are aligned to 64 bytes") };

@@ -4,7 +4,7 @@ use crate::base::error::Error;
 use crate::graph::Graph;
 use crate::graph::limits::OnMiss;
 use crate::operator::context::Skips;
-use crate::operator::when::{Condition, Verdict, View, Waker, When};
+use crate::operator::when::{Condition, Readiness, View, Waker, When};
 use crate::plan::{OperatorPlan, PathPlan, Plan};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use onbeat_trace::record::InFlightLimit;
@@ -112,8 +112,8 @@ impl InFlightBound {
 pub(crate) struct Room(pub Arc<InFlightBound>);
 
 impl Condition for Room {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
-        Ok(if self.0.is_open() || view.is_stopping() { Verdict::Holds } else { Verdict::Waits })
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
+        Ok(if self.0.is_open() || view.is_stopping() { Readiness::Holds } else { Readiness::Waits })
     }
 
     fn describe(&self) -> String {

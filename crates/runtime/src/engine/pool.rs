@@ -16,8 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// Rounds after which a thread takes a part that it has offered before one that it has kept, so that no part
-/// waits for ever.
+/// Rounds after which a thread prefers its offered parts to its kept ones, so that none waits for ever.
 const ROUNDS: u32 = 32;
 
 /// A part that goes from thread to thread.
@@ -66,9 +65,8 @@ const WAVE_POLLS: u32 = 1_000;
 
 /// State of one thread of a pool, in thread-local memory.
 struct PoolThread {
-    /// Address of the pool.
+    /// Address of the pool, and the thread's place in it.
     pool: usize,
-    /// Place of the thread in the pool.
     place: usize,
     /// Part that was woken last: its data is still in the cache.
     next: Option<u32>,

@@ -13,14 +13,14 @@ const FAULT_MOST: u64 = 4;
 
 /// Time on one core during which one event ran without interruption.
 #[derive(Debug, Clone)]
-pub(super) struct Turn<'e> {
+pub(super) struct CoreTurn<'e> {
     pub at: Range<u64>,
     pub event: &'e KernelEvent,
 }
 
 /// Lays out the events of one core in time. The duration of an event excludes its interruptions. So an event
 /// that begins before another one has had its full duration interrupts that one. No moment has two events.
-fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<Turn<'e>> {
+fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<CoreTurn<'e>> {
     let mut order: Vec<&KernelEvent> = events
         .iter()
         .filter(|event| event.cpu == cpu && event.start_ns < window.end && event.duration_ns > 0)
@@ -41,7 +41,7 @@ fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<
             let step_ns = (*left_ns).min(until_ns - now_ns);
             let at = now_ns.max(window.start)..(now_ns + step_ns).min(window.end);
             if at.start < at.end {
-                turns.push(Turn { at, event });
+                turns.push(CoreTurn { at, event });
             }
             now_ns += step_ns;
             *left_ns -= step_ns;
@@ -67,7 +67,7 @@ fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<
 pub(super) struct Cores<'c> {
     case: &'c Case<'c>,
     window: Range<u64>,
-    by_core: Vec<(u32, OnceCell<Vec<Turn<'c>>>)>,
+    by_core: Vec<(u32, OnceCell<Vec<CoreTurn<'c>>>)>,
 }
 
 impl<'c> Cores<'c> {
@@ -81,7 +81,7 @@ impl<'c> Cores<'c> {
     }
 
     /// Events that had this core in a range of time.
-    pub fn turns(&self, cpu: Option<u32>, at: &Range<u64>) -> &[Turn<'c>] {
+    pub fn turns(&self, cpu: Option<u32>, at: &Range<u64>) -> &[CoreTurn<'c>] {
         let Some((cpu, turns)) = self.by_core.iter().find(|(known, _)| Some(*known) == cpu) else {
             return &[];
         };

@@ -1,8 +1,8 @@
 //! Causes of late messages.
 //!
 //! ```text
-//! worker ──► Flight: rings of spans and misses ──► Recorder (thread) ──► route ──► split ──► share ──► Verdict, Cause
-//!            written after a step                  + kernel Evidence     pure functions
+//! worker ──► Flight: rings of ──► Recorder (thread) ──► route ──► split ──► share ──► Verdict,
+//!            spans and misses     + kernel Evidence     pure functions                Cause
 //! ```
 //!
 //! | file | what |

@@ -54,7 +54,7 @@ pub(super) fn split(case: &Case<'_>) -> Took {
     let mut took = Took::default();
     let mut own = BTreeMap::new();
     for slice in slices(case, case.due_ns, case.end_ns, case.way) {
-        Piece { case, cores: &cores, slice: &slice, back: BACK }.split(&mut took, &mut own);
+        WindowPiece { case, cores: &cores, slice: &slice, back: BACK }.split(&mut took, &mut own);
     }
     for (operator, (ns, steps)) in own {
         let spared = spare(case, operator, ns, steps, &cores, &mut took);
@@ -111,7 +111,7 @@ fn beyond(
 }
 
 /// Splits one slice of a case.
-struct Piece<'p, 'c> {
+struct WindowPiece<'p, 'c> {
     case: &'p Case<'c>,
     cores: &'p Cores<'c>,
     slice: &'p Slice,
@@ -119,7 +119,7 @@ struct Piece<'p, 'c> {
     back: u32,
 }
 
-impl Piece<'_, '_> {
+impl WindowPiece<'_, '_> {
     /// Adds the times of the slice. `own` has, by operator of the route, its computing time and number of
     /// steps.
     fn split(&self, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {

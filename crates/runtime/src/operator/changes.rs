@@ -17,8 +17,7 @@ impl<K> Default for Changes<K> {
 }
 
 impl<K> Changes<K> {
-    /// Keeps a change for sample number `sample` of a stream of which `position` samples have been worked
-    /// off.
+    /// Adds a change for sample number `sample` of a stream of which `position` samples have been processed.
     pub fn add(&mut self, sample: u64, position: u64, change: Change<K>) -> Result<(), Error> {
         if sample < position {
             return Err(Error::new(format!("sample {sample} has gone by: sample {position} comes next")));
@@ -33,13 +32,13 @@ impl<K> Changes<K> {
         Ok(())
     }
 
-    /// Whether none is to come.
+    /// Whether no change is left.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Makes those changes that come before sample number `position`.
+    /// Makes the changes before sample number `position`.
     #[inline]
     pub fn make(&mut self, position: u64, kernel: &mut K) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { self.make_due(position, kernel) }
@@ -57,7 +56,7 @@ impl<K> Changes<K> {
         Ok(())
     }
 
-    /// What to say of those that are left at the end.
+    /// Returns a note on the changes that are left at the end.
     pub fn note(&self, position: u64) -> Option<String> {
         let left = self.0.len();
         let what = if left == 1 {
@@ -68,7 +67,7 @@ impl<K> Changes<K> {
         (left > 0).then(|| format!("{what} waited for samples that did not come: there were {position}"))
     }
 
-    /// How many of `samples` samples from number `position` on come before the next change.
+    /// Returns how many of `samples` samples from number `position` on come before the next change.
     #[inline]
     pub fn before_next(&self, position: u64, samples: usize) -> usize {
         match self.0.front() {

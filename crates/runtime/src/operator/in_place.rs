@@ -9,7 +9,8 @@ use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Value};
 use onbeat_queue::{fetch_to_read, fetch_to_write};
 
-/// An operator made of a [`Map`]: samples are changed in place, chunks move on with all that they carry.
+/// An operator made of a [`Map`]: it changes samples in place, and passes chunks on with their tags, rate and
+/// stamp.
 ///
 /// ```
 /// use onbeat_runtime::{InPlace, Map};
@@ -28,23 +29,23 @@ pub struct InPlace<F: Map> {
     /// The same samples, changed.
     pub out: Output<Chunk<F::Sample>>,
     map: F,
-    /// The rate at which a chunk is as the ones before it, so that one look tells: [`UNUSUAL`] before the
-    /// first one, and while parameters are to change.
+    /// Sample rate at which a chunk needs no further checks: that of the chunks before it. [`UNUSUAL`] before
+    /// the first chunk, and while parameter changes are pending.
     usual_hz: f64,
     rate_hz: Option<f64>,
     changes: Changes<F>,
     received: Received,
-    /// One of several: samples are counted by what chunks say.
+    /// Whether this is a replica, which counts samples by the positions in the chunks.
     is_replica: bool,
 }
 
-/// Samples that came, on a cache line of its own: where threads carry chunks in waves it is all that goes
-/// from core to core of an operator whose map keeps nothing.
+/// Number of samples received, on a cache line of its own. If the threads of a wave run a map without state,
+/// this is the only data of the operator that moves between cores.
 #[derive(Default)]
 #[repr(align(64))]
 struct Received(u64);
 
-/// So many samples come; they count also where the map panics.
+/// Adds this number of samples to the received ones when dropped, also if the map panics.
 struct Coming<'r>(&'r mut Received, u64);
 
 impl Drop for Coming<'_> {
@@ -54,7 +55,7 @@ impl Drop for Coming<'_> {
     }
 }
 
-/// In [`InPlace::usual_hz`]: no rate is equal to it.
+/// Value of [`InPlace::usual_hz`] that no rate is equal to.
 const UNUSUAL: f64 = f64::NAN;
 
 impl<F: Map> InPlace<F> {
@@ -83,8 +84,8 @@ impl<F: Map> InPlace<F> {
         if self.usual_hz != rate_hz {
             return self.change_and_be_changed(samples, rate_hz);
         }
-        // They count as received also where the map panics. And nothing is to be done behind it, so nothing
-        // is kept for that.
+        // The samples count as received even if the map panics. No work follows the call, so no value is kept
+        // for later.
         self.received.0 += samples.len() as u64;
         if !samples.is_empty() {
             self.map.map(samples);
@@ -92,13 +93,13 @@ impl<F: Map> InPlace<F> {
         Ok(())
     }
 
-    /// The same for the first chunk, and while parameters are to change.
+    /// Changes the samples of the first chunk, or of a chunk while parameter changes are pending.
     #[cold]
     fn change_and_be_changed(&mut self, mut samples: &mut [F::Sample], rate_hz: f64) -> Result<(), Error> {
         if check_rate(&mut self.rate_hz, rate_hz)? {
             self.map.start(rate_hz)?;
         }
-        // Counted first, as there.
+        // Counted first, as in `change`.
         let mut at = self.received.0;
         self.received.0 += samples.len() as u64;
         while !samples.is_empty() {
@@ -176,7 +177,7 @@ impl<F: Map> Inline for InPlace<F> {
 
     fn prefetch(&self) {
         fetch_to_write(&self.received);
-        // A map that keeps nothing is on this core as well as on others, and stays.
+        // A map without state is in the caches of several cores, and stays there.
         fetch_to_read(&self.map);
     }
 
@@ -185,7 +186,7 @@ impl<F: Map> Inline for InPlace<F> {
         if self.is_replica || self.usual_hz != info.rate_hz || samples.is_empty() {
             return self.edit(samples, info);
         }
-        // Behind the map: what others have written need not have come before.
+        // After the map: data that other cores have written may not have arrived before.
         let samples = bytemuck::cast_slice_mut(samples);
         let _coming = Coming(&mut self.received, samples.len() as u64);
         self.map.map(samples);

@@ -1,4 +1,4 @@
-//! Numbers of messages that a source makes, alone or beside others of its kind.
+//! Numbers of messages of a source, alone or shared with its replicas.
 
 use crate::Context;
 use crate::operator::message::SEQUENCE_MASK;
@@ -6,12 +6,12 @@ use onbeat_queue::Ranges;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many numbers a source takes at a time: so seldom that those who share them hardly ever meet.
+/// Count of numbers that a source takes at a time: enough that replicas rarely compete for them.
 const WIDTH: u64 = 64;
 
-/// What a source counts its messages with that can make each of them by its number: shared by its
+/// Message counter of a source that can make each message from its number. It is shared by the source's
 /// [replicas](crate::Operator::replica), each of which takes some numbers at a time. No number is taken
-/// twice, and none left out.
+/// twice, and none is skipped.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Numbers, Operator, Output, Ports, Step};
@@ -50,14 +50,14 @@ impl Numbers {
         Numbers { shared: Arc::new(Ranges::new(limit.unwrap_or(u64::MAX), WIDTH)), own: 0..0, ahead: 0..0 }
     }
 
-    /// For a replica: what one of both takes the other does not.
+    /// Makes a counter for a replica: each number goes to only one of both.
     #[must_use]
     pub fn share(&self) -> Self {
         Numbers { shared: Arc::clone(&self.shared), own: 0..0, ahead: 0..0 }
     }
 
-    /// The number of the message to make; the same one until it is [used](Numbers::used). `None` when there
-    /// are no more.
+    /// Returns the number of the message to make. It stays the same until it is [used](Numbers::used). `None`
+    /// if no numbers are left.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "asking does not use a number up")]
     pub fn next(&mut self) -> Option<u64> {
@@ -78,7 +78,7 @@ impl Numbers {
         several.then_some(self.own.start)
     }
 
-    /// The message is made and will be pushed in this step: its stamp has this number.
+    /// Counts the number as used. The stamp of the messages that this step pushes gets it.
     #[inline]
     pub fn used(&mut self, cx: &mut Context) {
         cx.stamp.origin = cx.stamp.origin & !SEQUENCE_MASK | self.own.start & SEQUENCE_MASK;

@@ -3,11 +3,11 @@
 use crate::base::options::Pace;
 use crate::{Context, Step};
 
-/// Says when a source's samples are due, and stamps them.
+/// Keeps the time of a source with a sample rate, and stamps its messages.
 ///
 /// A run of samples is due when its last sample is: a radio would not have it earlier. Under [`Pace::Real`]
-/// the source waits for that; under [`Pace::Fast`] it does not, and its messages have a source time but no
-/// due time.
+/// the source waits until then. Under [`Pace::Fast`] it does not wait, and its messages have a source time
+/// but no due time.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Pace, Pacer, Step};
@@ -25,23 +25,23 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// `rate_hz` is samples per second; at 0 there is no time to keep and everything is due at once.
+    /// Makes a pacer for `rate_hz` samples per second. At 0 everything is due at once.
     pub fn new(rate_hz: f64, pace: Pace) -> Self {
         Pacer { rate_hz, pace }
     }
 
-    /// Samples per second, where it keeps time; `pace` is what the run asks for.
+    /// Returns the samples per second if the source keeps time. `pace` is the pace that the run asks for.
     pub fn kept_hz(&self, pace: Option<Pace>) -> Option<f64> {
         (self.rate_hz > 0.0 && pace.unwrap_or(self.pace) == Pace::Real).then_some(self.rate_hz)
     }
 
-    /// From the first sample to sample number `sample`, in nanoseconds.
+    /// Returns the time from the first sample to sample number `sample`, in nanoseconds.
     pub fn time_ns(&self, sample: u64) -> u64 {
         if self.rate_hz > 0.0 { (sample as f64 * 1e9 / self.rate_hz).round() as u64 } else { 0 }
     }
 
-    /// For the samples `begin..end`: what to return from the step when they are not due yet. When they are,
-    /// stamps what is pushed next and says `None`.
+    /// Returns the result for the source's step if the samples `begin..end` are not due yet. If they are,
+    /// stamps the messages that are pushed next, and returns `None`.
     #[inline]
     pub fn wait(&self, cx: &mut Context, begin: u64, end: u64) -> Option<Step> {
         if self.rate_hz > 0.0 {
@@ -62,10 +62,10 @@ impl Pacer {
     }
 }
 
-/// How often an operator that keeps time sends, as far as it is known before a run.
+/// Rate at which an operator that keeps time sends, if it is known before a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// So many nanoseconds from one message to the next.
+    /// Nanoseconds from one message to the next.
     Period(u64),
     /// Chunks of a stream of samples.
     Samples {
@@ -79,8 +79,8 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// From one message to the next, in nanoseconds, where a chunk has room for so many bytes. `None` where
-    /// that means nothing.
+    /// Returns the nanoseconds from one message to the next if a chunk has room for `quantum_bytes` bytes.
+    /// `None` if the period is not known.
     pub(crate) fn period_ns(self, quantum_bytes: Option<u32>) -> Option<u64> {
         match self {
             Rate::Period(period_ns) => Some(period_ns),

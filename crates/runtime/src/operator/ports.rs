@@ -25,11 +25,11 @@ pub struct Ports<'v> {
 }
 
 enum Visit<'v> {
-    /// Collects what ports there are and numbers them.
+    /// Collects the ports and numbers them.
     Describe(&'v mut Described),
     /// Hands out the ends of the planned edges.
     Bind(&'v mut Vec<BoundEnd>),
-    /// Exchanges what the ports are connected to with what is given.
+    /// Exchanges the ends that the ports are connected to with the given ones.
     Swap(&'v mut [BoundEnd]),
 }
 
@@ -68,18 +68,18 @@ pub(crate) struct OutputInfo {
     pub takes_value: fn(&Value) -> bool,
 }
 
-/// In which order the messages of several edges come out of one port.
+/// Order in which one port takes the messages of several edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Merge {
     /// By source time, sequence, edge: the same in every run. The operator waits until every open edge has a
-    /// message, because what is still to come may be earlier.
+    /// message, because an earlier message could still come.
     #[default]
     Ordered,
-    /// As they come, each edge in turn. The operator does not wait for such a port.
+    /// In the order of arrival, each edge in turn. The operator does not wait for such a port.
     Arrival,
 }
 
-/// The ends of one operator's edges, on their way to its ports.
+/// One end of an edge, before it is bound to its port.
 pub(crate) struct BoundEnd {
     pub is_input: bool,
     pub port: usize,
@@ -99,7 +99,7 @@ impl<'v> Ports<'v> {
         Ports { visit: Visit::Swap(ends) }
     }
 
-    /// What is handed out, for one who keeps it for somebody else.
+    /// Takes the ends to bind, for an operator that keeps them for another one.
     pub(crate) fn take_ends(&mut self) -> Vec<BoundEnd> {
         match &mut self.visit {
             Visit::Bind(ends) => std::mem::take(ends),
@@ -107,7 +107,8 @@ impl<'v> Ports<'v> {
         }
     }
 
-    /// An input port. It must be connected, and the operator is stepped when every such input has a message.
+    /// Declares an input port. It must be connected, and the operator is stepped when every such input has a
+    /// message.
     pub fn input<M: Message>(&mut self, name: &str, port: &mut Input<M>) -> InputPort<'_> {
         match &mut self.visit {
             Visit::Describe(described) => {
@@ -140,7 +141,7 @@ impl<'v> Ports<'v> {
         }
     }
 
-    /// An output port. It must be connected.
+    /// Declares an output port. It must be connected.
     pub fn output<M: Message>(&mut self, name: &str, port: &mut Output<M>) -> OutputPort<'_> {
         match &mut self.visit {
             Visit::Describe(described) => {
@@ -181,11 +182,12 @@ fn take_end(ends: &mut Vec<BoundEnd>, is_input: bool, port: usize) -> Option<Box
     Some(ends.swap_remove(at).end)
 }
 
-/// What else there is to say of an input.
+/// Options of an input port.
 pub struct InputPort<'v>(Option<&'v mut InputInfo>);
 
 impl InputPort<'_> {
-    /// It need not be connected, and the operator does not wait for it; a message still wakes the operator.
+    /// Makes the input optional: it need not be connected, and the operator does not wait for it. A message
+    /// still wakes the operator.
     pub fn optional(mut self) -> Self {
         if let Some(info) = &mut self.0 {
             info.required = false;
@@ -193,7 +195,7 @@ impl InputPort<'_> {
         self
     }
 
-    /// Several edges may come in; see [`Merge`] for the order of their messages.
+    /// Allows several edges into the input; see [`Merge`] for the order of their messages.
     pub fn many(mut self, merge: Merge) -> Self {
         if let Some(info) = &mut self.0 {
             info.merge = Some(merge);
@@ -201,7 +203,7 @@ impl InputPort<'_> {
         self
     }
 
-    /// How many chunks the operator may keep from this input between steps (1 unless said otherwise). The
+    /// Sets the number of chunks that the operator may keep from this input between steps. Default: 1. The
     /// chunk store has that many more.
     pub fn holds(mut self, chunks: usize) -> Self {
         if let Some(info) = &mut self.0 {
@@ -211,11 +213,12 @@ impl InputPort<'_> {
     }
 }
 
-/// What else there is to say of an output.
+/// Options of an output port.
 pub struct OutputPort<'v>(Option<&'v mut OutputInfo>);
 
 impl OutputPort<'_> {
-    /// It need not be connected; what is pushed then goes nowhere.
+    /// Makes the output optional: it need not be connected. Messages pushed to an unconnected output are
+    /// dropped.
     pub fn optional(mut self) -> Self {
         if let Some(info) = &mut self.0 {
             info.required = false;
@@ -223,7 +226,7 @@ impl OutputPort<'_> {
         self
     }
 
-    /// Chunks that leave here are always new ones: no input chunk is passed on. So the inputs may have larger
+    /// States that the output sends only new chunks, never a chunk of an input. So the inputs may have larger
     /// quanta.
     pub fn fresh(mut self) -> Self {
         if let Some(info) = &mut self.0 {

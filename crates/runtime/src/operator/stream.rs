@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 
 /// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
 ///
-/// What it puts out does not depend on where chunks begin and end. Tags stay on the sample of the same
-/// instant; where the output has none there, on the next one (the one before may be gone already). A tag
-/// after the last output sample has no place: how many these were is said in the record.
+/// The output does not depend on where chunks begin and end. A tag stays on the sample of the same instant.
+/// If the output has no sample there, the tag moves to the next one (the one before may have been sent). Tags
+/// after the last output sample are lost; a note in the record has their number.
 ///
 /// ```
 /// use onbeat_runtime::{Kernel, Progress, Ratio, Stream};
@@ -51,18 +51,18 @@ pub struct Stream<K: Kernel> {
     held: Option<(Chunk<K::In>, usize)>,
     /// Sample rate of the input, once it is known.
     rate_hz: Option<f64>,
-    /// The kernel filled the whole output last time: it may have more without new input.
+    /// Whether the kernel filled the whole output last time. It may then have more without new input.
     more: bool,
-    /// Parameters that will change.
+    /// Pending parameter changes.
     changes: Changes<K>,
     received: u64,
     sent: u64,
     /// Tags on samples that are not sent yet, by index in the output.
     tags: VecDeque<(u64, Tag)>,
     stamp: Stamp,
-    /// One of several: samples are counted by what chunks say.
+    /// Whether this is a replica, which counts samples by the positions in the chunks.
     is_replica: bool,
-    /// The kernel has no state: it gives one sample for each, at once.
+    /// Whether the kernel has no state. It then gives one output sample per input sample, at once.
     is_plain: bool,
 }
 
@@ -104,12 +104,12 @@ impl<K: Kernel> Stream<K> {
         Ok(true)
     }
 
-    /// The number of the sample that the kernel gets next.
+    /// Returns the number of the sample that the kernel gets next.
     fn position(&self) -> u64 {
         self.received - self.held.as_ref().map_or(0, |(held, used)| (held.len() - used) as u64)
     }
 
-    /// One sample for each, the first of which has number `begin`.
+    /// Writes one output sample per input sample. The first one has number `begin`.
     #[inline]
     fn give_at_once(&mut self, begin: u64, from: &[K::In], to: &mut [K::Out]) -> Result<(), Error> {
         let mut at = 0;
@@ -143,7 +143,7 @@ impl<K: Kernel> Stream<K> {
         self.out.push(cx, chunk)
     }
 
-    /// Of the samples that come next.
+    /// Keeps the tags of the next input samples.
     fn keep_tags(&mut self, tags: &[Tag]) {
         let Ratio { up, down } = self.kernel.ratio();
         for tag in tags {
@@ -153,7 +153,7 @@ impl<K: Kernel> Stream<K> {
         }
     }
 
-    /// Those before the output sample with number `end` go with those that are sent next.
+    /// Moves the tags before output sample number `end` to the head of the chunk that is sent next.
     fn put_tags(&mut self, end: u64, info: &mut Info) {
         while let Some((at, _)) = self.tags.front()
             && *at < end
@@ -164,7 +164,7 @@ impl<K: Kernel> Stream<K> {
         }
     }
 
-    /// What to say at the end of tags that found no sample.
+    /// Returns a note on tags that found no sample.
     fn lost_tags(&self) -> Option<String> {
         let left = self.tags.len();
         (left > 0).then(|| format!("{left} tags came after the last sample of its output"))
@@ -199,7 +199,7 @@ impl<K: Kernel> Operator for Stream<K> {
             return Ok(Step::Again);
         }
         let position = self.position();
-        // What it has still to give of earlier samples comes first.
+        // Output for earlier samples comes first.
         if !self.more {
             self.changes.make(position, &mut self.kernel)?;
         }
@@ -219,11 +219,11 @@ impl<K: Kernel> Operator for Stream<K> {
                 "the kernel left {refused} samples although its output had room"
             )));
         }
-        // A message for each, also for one without samples, where one may stand for the other.
+        // A replica sends one message per message, also for a chunk without samples.
         if progress.produced > 0 || self.is_plain && left == 0 {
             self.send(cx, chunk, progress.produced)?;
         }
-        // There is nothing inside that would come at the end.
+        // The kernel holds no samples that would come at the end.
         let ends = !self.is_plain && self.input.is_ended(cx);
         Ok(if left > 0 || self.more || ends { Step::Again } else { Step::Wait })
     }
@@ -236,8 +236,8 @@ impl<K: Kernel> Operator for Stream<K> {
     }
 
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
-        // What is in hand and what the kernel holds is lost: the stream goes on at the instant of the next
-        // sample.
+        // The chunk in hand and the samples in the kernel are lost. The stream continues at the instant of
+        // the next sample.
         let Ratio { up, down } = self.kernel.ratio();
         let at = u128::from(self.received) * u128::from(up);
         self.sent = at.div_ceil(u128::from(down)) as u64;
@@ -290,7 +290,7 @@ impl<K: Kernel> Inline for Stream<K> {
             self.keep_tags(&info.tags);
             info.tags.clear();
         }
-        // Counted first: they came also where the kernel fails, or panics.
+        // Counted first: the samples were received even if the kernel fails or panics.
         let begin = self.received;
         self.received += from.len() as u64;
         self.give_at_once(begin, from, to)?;

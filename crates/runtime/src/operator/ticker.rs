@@ -1,32 +1,30 @@
-//! How periodic sources keep time.
+//! Time-keeping of periodic sources.
 
 use crate::Seconds;
 use crate::base::options::Pace;
 use crate::{Context, Error, Step};
 use serde::{Deserialize, Serialize};
 
-/// What a periodic source does when a tick comes so late that the next one is due as well.
+/// Reaction of a periodic source to a tick so late that the next one is due as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overrun {
-    /// The late tick comes, and the next one after it is the first that is not due yet. Those between are
-    /// left out, and their numbers with them.
+    /// The late tick comes. The next one is the first that is not due yet; the ticks between, and their
+    /// numbers, are skipped.
     #[default]
     Skip,
     /// Every tick comes, one after the other, until the source is on time again.
     CatchUp,
-    /// From the begin of one tick to that of the next there is a period at least: a late tick moves all later
-    /// ones.
+    /// Ticks begin at least one period apart: a late tick delays all later ones.
     MinGap,
     /// The run fails.
     Stop,
 }
 
-/// Says when the next tick of a periodic source is due, and stamps it.
+/// Keeps the time of a periodic source, and stamps its ticks.
 ///
 /// Tick `k` is due `k` periods after the start of the run. These times are absolute: a late tick does not
-/// make later ones late (but for [`Overrun::MinGap`], which is for just that). Where the run goes as fast as
-/// it can, nothing is waited for.
+/// delay later ones, except under [`Overrun::MinGap`]. If the run's pace is fast, the source does not wait.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Output, Step, Ticker};
@@ -46,34 +44,34 @@ pub enum Overrun {
 pub struct Ticker(Ticks);
 
 impl Ticker {
-    /// A tick every `period_ns` nanoseconds, from the start of the run on.
+    /// Makes a ticker with a tick every `period_ns` nanoseconds, from the start of the run on.
     ///
     /// # Errors
-    /// When the period is 0.
+    /// If the period is 0.
     pub fn new(period_ns: u64, overrun: Overrun) -> Result<Self, Error> {
         Ticks::new(period_ns, overrun).map(Ticker)
     }
 
-    /// The number of the tick that comes next.
+    /// Returns the number of the next tick.
     pub fn number(&self) -> u64 {
         self.0.number
     }
 
-    /// Ticks that came so late that the next one was due as well.
+    /// Returns the number of ticks that came so late that the next one was due as well.
     pub fn late(&self) -> u64 {
         self.0.late
     }
 
-    /// Ticks that were left out.
+    /// Returns the number of ticks that were skipped.
     pub fn skipped(&self) -> u64 {
         self.0.skipped
     }
 
-    /// What to return from the step while the next tick is not due. When it is, stamps what is pushed next
-    /// and says `None`.
+    /// Returns the result for the source's step if the next tick is not due yet. If it is due, stamps the
+    /// messages that are pushed next, and returns `None`.
     ///
     /// # Errors
-    /// When the next but one is due as well, under [`Overrun::Stop`].
+    /// If the tick after it is due as well, under [`Overrun::Stop`].
     pub fn wait(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
         let real = cx.pace(Pace::Real) == Pace::Real;
         self.0.leave_out(cx.skips());
@@ -89,7 +87,7 @@ impl Ticker {
         }
     }
 
-    /// The tick was sent: goes on to the next.
+    /// Moves on to the next tick, after one was sent.
     pub fn next(&mut self, cx: &mut Context) {
         self.0.next(cx.pace(Pace::Real) == Pace::Fast);
     }
@@ -100,11 +98,11 @@ impl Ticker {
 pub(crate) struct Ticks {
     period_ns: u64,
     overrun: Overrun,
-    /// The tick that comes next.
+    /// Number of the next tick.
     number: u64,
-    /// When it is due.
+    /// Time at which it is due.
     due_ns: u64,
-    /// When it was let through.
+    /// Time at which it came.
     begun_ns: u64,
     late: u64,
     skipped: u64,
@@ -126,8 +124,8 @@ impl Ticks {
         self.due_ns
     }
 
-    /// Until when the next tick is to be waited for; `None` when it is due, as it always is where nothing
-    /// waits (`now_ns` is `None`).
+    /// Returns the time to wait for until the next tick; `None` if it is due. If `now_ns` is `None`, the
+    /// source does not wait, and every tick is due.
     pub fn look(&mut self, now_ns: Option<u64>, note: &mut dyn FnMut(String)) -> Result<Option<u64>, Error> {
         let Some(now_ns) = now_ns else { return Ok(None) };
         if now_ns < self.due_ns {
@@ -158,7 +156,7 @@ impl Ticks {
         Ok(None)
     }
 
-    /// Leaves out the next ones.
+    /// Skips the next `count` ticks.
     pub fn leave_out(&mut self, count: u64) {
         if count > 0 {
             self.skipped += count;
@@ -167,7 +165,7 @@ impl Ticks {
         }
     }
 
-    /// Goes on to the next one; `fast` where nothing waits.
+    /// Moves on to the next tick; `fast` if the source does not wait.
     pub fn next(&mut self, fast: bool) {
         let passed = match self.overrun {
             Overrun::Skip if !fast => {

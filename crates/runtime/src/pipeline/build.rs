@@ -192,7 +192,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         graph.on_error_of(number, on_error);
         shown.extend(on_error_shown.into_iter().map(|(key, value)| (key.to_string(), value)));
-        if let Some(when::Conditions { list, shown: conditions }) = conditions {
+        if let Some(when::ConditionTable { list, shown: conditions }) = conditions {
             list.into_iter().for_each(|condition| graph.when_of(number, condition));
             shown.insert("when".to_string(), conditions);
         }

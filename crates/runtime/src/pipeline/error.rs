@@ -27,9 +27,9 @@ impl Fault {
 /// ```
 /// use onbeat_runtime::{Folders, Overrides, Pipeline, Registry};
 /// let text = "[[operator]]\nname = \"iq\"\nkind = \"sigmf.source\"\n";
-/// let error = Pipeline::parse(text, "fm.toml", ".", &Registry::default(),
-/// &Overrides::default()).unwrap_err(); assert_eq!(error.to_string(), "fm.toml:3:8: there is no operator kind
-/// `sigmf.source`");
+/// let (registry, overrides) = (Registry::default(), Overrides::default());
+/// let error = Pipeline::parse(text, "fm.toml", ".", &registry, &overrides).unwrap_err();
+/// assert_eq!(error.to_string(), "fm.toml:3:8: there is no operator kind `sigmf.source`");
 /// ```
 pub struct PipelineError(Box<Inner>);
 

@@ -72,8 +72,14 @@ const FILE_BYTES: u64 = 16 << 20;
 /// # registry.add(Kind::new("count", "counts", "to = 3", |p: &Count, _: &Folders| {
 /// #     Ok(Source { out: Output::default(), next: 0, to: p.to })
 /// # }));
-/// # registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| Ok(Sink { input: Input::default()
-/// }))); let text = r#" [[operator]] name = "numbers" kind = "count" to = 3
+/// # registry.add(Kind::new("end", "takes", "", |_: &Nothing, _: &Folders| {
+/// #     Ok(Sink { input: Input::default() })
+/// # }));
+/// let text = r#"
+/// [[operator]]
+/// name = "numbers"
+/// kind = "count"
+/// to = 3
 ///
 /// [[operator]]
 /// name = "end"

@@ -32,8 +32,8 @@ const FORMS: [(&str, &[&str]); 14] = [
     ("messages", &["port"]),
 ];
 
-/// Conditions of one operator, and their form for the record.
-pub(super) struct Conditions {
+/// ConditionTable of one operator, and their form for the record.
+pub(super) struct ConditionTable {
     pub list: Vec<When>,
     pub shown: Value,
 }
@@ -43,7 +43,7 @@ pub(super) fn conditions(
     graph: &mut Graph,
     registry: &Registry,
     folders: &Folders,
-) -> Result<Option<Conditions>, Fault> {
+) -> Result<Option<ConditionTable>, Fault> {
     let Some(value) = section.raw("when") else { return Ok(None) };
     let what = format!("`when` of {}", section.what);
     let mut reader = Reader { graph, registry, folders, what, begins: BTreeMap::new() };
@@ -58,7 +58,7 @@ pub(super) fn conditions(
         }
     };
     let (list, shown): (Vec<When>, Vec<Value>) = conditions.into_iter().unzip();
-    Ok(Some(Conditions { list, shown: Value::Array(shown) }))
+    Ok(Some(ConditionTable { list, shown: Value::Array(shown) }))
 }
 
 struct Reader<'r> {

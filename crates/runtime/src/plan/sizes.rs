@@ -199,7 +199,7 @@ fn stores(
         }
     }
     // By part and quantum: edges that may hold its chunks, and ports that make them.
-    let mut classes: BTreeMap<(usize, usize), Class> = BTreeMap::new();
+    let mut classes: BTreeMap<(usize, usize), SizeClass> = BTreeMap::new();
     for (&(from, out), &quantum) in &ports {
         let maker = part_at[from];
         classes.entry((maker, quantum)).or_default().makers += 1;
@@ -225,7 +225,7 @@ fn stores(
     let in_hand =
         |edge: usize| graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2);
     let mut stores = Vec::new();
-    for ((part, quantum), Class { reached, copies, makers }) in classes {
+    for ((part, quantum), SizeClass { reached, copies, makers }) in classes {
         let queued: usize = reached.iter().map(|&edge| edges[edge].capacity).sum();
         let hands: BTreeSet<usize> = reached.union(&copies).copied().collect();
         let held: usize = hands.into_iter().map(in_hand).fold(0, usize::saturating_add);
@@ -253,7 +253,7 @@ fn stores(
 
 /// Chunks of one size that one part makes.
 #[derive(Default)]
-struct Class {
+struct SizeClass {
     /// Edges that may hold them.
     reached: BTreeSet<usize>,
     /// Edges with chunks of other parts that may be copied here.

@@ -2,10 +2,9 @@
 
 mod pools;
 
-use super::GraphError;
 use super::resolve::Wire;
 use super::split::{Cost, split};
-use super::{OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
+use super::{GraphError, OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
 use crate::base::idle::Idle;
 use crate::base::on_error::OnError;
 use crate::base::options::Options;

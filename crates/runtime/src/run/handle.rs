@@ -255,7 +255,7 @@ impl RunHandle {
     /// run.set("gain", "gain", 0.5, None)?;
     /// run.set("gain", "gain", 2.0, Some(1_000_000_000_000))?;
     /// let error = run.set("gain", "frequency", 1, None).unwrap_err().to_string();
-    /// assert_eq!(error, "operator `gain` has no parameter `frequency` that can be changed while it runs (it has `gain`)");
+    /// assert!(error.starts_with("operator `gain` has no parameter `frequency` that can be changed"));
     /// run.stop();
     /// let record = run.wait()?;
     /// assert!(record.notes[0].contains("1 change of a parameter waited for samples that did not come"));
@@ -297,7 +297,8 @@ impl RunHandle {
     /// let options = Options { watchdog_ns: Some(50_000_000), on_hang: OnHang::Stop, ..Options::default() };
     /// let run = graph.start(&options)?;
     /// run.on_hang(move |hang| sender.send(hang.operator.clone()).unwrap());
-    /// assert!(run.wait().unwrap_err().to_string().starts_with("operator `camera`: its step has not returned for"));
+    /// let error = run.wait().unwrap_err().to_string();
+    /// assert!(error.starts_with("operator `camera`: its step has not returned for"));
     /// assert_eq!(hangs.recv().unwrap(), "camera");
     /// # drop(never);
     /// # Ok::<(), onbeat_runtime::RunError>(())

@@ -237,7 +237,7 @@ fn a_handle_of_another_graph_is_refused() {
     );
 }
 
-/// Who may pass chunks on gets none that are larger than what it may send; that is said, and fatal under
+/// An operator that passes chunks on gets none larger than it may send. That is reported, and fatal under
 /// `strict`.
 #[test]
 fn a_quantum_that_cannot_be_kept_is_said() {

@@ -1,14 +1,14 @@
 //! Bounds of response times: worked examples of the books, and a thread that is played through.
 #![forbid(unsafe_code)]
 
-use onbeat_runtime::response::{Stream, Supply, response_ns};
+use onbeat_runtime::response::{LoadStream, Supply, response_ns};
 use proptest::prelude::*;
 
 #[test]
 fn worked_examples_come_out() {
-    let even = Stream::even;
+    let even = LoadStream::even;
     // Own, what goes first, what there is, and the bound.
-    let table: [(Stream, Vec<Stream>, Supply, Option<f64>); 8] = [
+    let table: [(LoadStream, Vec<LoadStream>, Supply, Option<f64>); 8] = [
         // Joseph and Pandya: (3, 7), (3, 12), (5, 20).
         (even(7.0, 3.0), vec![], Supply::CORE, Some(3.0)),
         (even(12.0, 3.0), vec![even(7.0, 3.0)], Supply::CORE, Some(6.0)),
@@ -18,13 +18,13 @@ fn worked_examples_come_out() {
         // More than there is.
         (even(10.0, 6.0), vec![even(10.0, 4.0)], Supply::CORE, None),
         // A message that may come 5 late is 5 late at the end.
-        (Stream { jitter_ns: 5.0, ..even(20.0, 4.0) }, vec![], Supply::CORE, Some(9.0)),
+        (LoadStream { jitter_ns: 5.0, ..even(20.0, 4.0) }, vec![], Supply::CORE, Some(9.0)),
         // 3 of every 5: at worst nothing for 4, then 0.6 of each.
         (even(20.0, 3.0), vec![], Supply::server(3.0, 5.0), Some(9.0)),
         // Every fourth message brings 8 more.
         (
             even(10.0, 1.0),
-            vec![Stream { work: vec![(1, 1.0), (4, 8.0)], ..even(10.0, 0.0) }],
+            vec![LoadStream { work: vec![(1, 1.0), (4, 8.0)], ..even(10.0, 0.0) }],
             Supply::CORE,
             Some(10.0),
         ),
@@ -50,7 +50,7 @@ struct Job {
 
 /// Plays the messages of all streams through on one thread that finishes what it has begun, and takes up any
 /// of those that wait. Gives the longest time from the nominal time to the end, by stream.
-fn played(streams: &[Stream], offsets: &[f64], mut dice: u64) -> Vec<f64> {
+fn played(streams: &[LoadStream], offsets: &[f64], mut dice: u64) -> Vec<f64> {
     let mut roll = move |below: u64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (dice >> 33) % below.max(1)
@@ -92,9 +92,9 @@ fn played(streams: &[Stream], offsets: &[f64], mut dice: u64) -> Vec<f64> {
     worst
 }
 
-fn stream() -> impl Strategy<Value = Stream> {
+fn stream() -> impl Strategy<Value = LoadStream> {
     (10u32..200, 0u32..30, prop::collection::vec((1u64..5, 1u32..20), 1..3)).prop_map(
-        |(period, jitter, work)| Stream {
+        |(period, jitter, work)| LoadStream {
             period_ns: f64::from(period),
             jitter_ns: f64::from(jitter),
             work: work.into_iter().map(|(every, work)| (every, f64::from(work))).collect(),
@@ -125,7 +125,7 @@ proptest! {
     /// A slower supply, or one more in the way, makes nothing faster.
     #[test]
     fn more_in_the_way_is_never_better(own in stream(), others in prop::collection::vec(stream(), 0..3), more in stream()) {
-        let all: Vec<Stream> = others.iter().cloned().chain([more]).collect();
+        let all: Vec<LoadStream> = others.iter().cloned().chain([more]).collect();
         let (few, many) = (response_ns(&own, &others, Supply::CORE), response_ns(&own, &all, Supply::CORE));
         let slow = response_ns(&own, &others, Supply { delay_ns: 3.0, rate: 0.9 });
         for worse in [many, slow] {

@@ -6,7 +6,7 @@ use crate::base::error::Error;
 use crate::base::panic::panic_text;
 use crate::operator::Step;
 use crate::operator::context::{Context, NONE};
-use crate::operator::when::{Asks, Compiled, Verdict, View};
+use crate::operator::when::{Asks, Compiled, Readiness, View};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,14 +30,14 @@ impl Worker {
         let Some((verdict, Asks { tick, chunks, notes })) = checked else { return Ok(true) };
         notes.into_inner().into_iter().for_each(|note| cx.note(note));
         match verdict.and_then(|verdict| verdict).map_err(|error| Failure::Operator(operator, error))? {
-            Verdict::Holds => {
+            Readiness::Holds => {
                 self.tick = tick.get();
                 return Ok(true);
             }
-            Verdict::Until(time_ns) => {
+            Readiness::Until(time_ns) => {
                 self.timers.set(operator, until_ns.map_or(time_ns, |until_ns| until_ns.min(time_ns)));
             }
-            Verdict::Waits => {
+            Readiness::Waits => {
                 if let Some(until_ns) = until_ns {
                     self.timers.set(operator, until_ns);
                 }
@@ -47,7 +47,7 @@ impl Worker {
                     self.waiting.starved.push(super::StarvedOperator { operator, store, chunks });
                 }
             }
-            Verdict::Never => self.finish(cx, operator),
+            Readiness::Never => self.finish(cx, operator),
         }
         // Nothing was stepped, so there is no message to follow.
         (cx.next, cx.popped) = (NONE, 0);
@@ -92,7 +92,7 @@ impl Worker {
     /// Conditions that do not hold, in words.
     pub(super) fn unmet_conditions(&mut self, cx: &Context, operator: u32) -> Vec<String> {
         let unmet = |condition: &mut Compiled, view: &View<'_>| match condition.check(view) {
-            Ok(Verdict::Holds) => None,
+            Ok(Readiness::Holds) => None,
             _ => Some(condition.describe()),
         };
         let all = |list: &mut [Compiled], view: &View<'_>| {
@@ -134,7 +134,7 @@ fn check_all(
     view: &View<'_>,
     ended: bool,
     unmet: &mut Option<u32>,
-) -> Result<Verdict, Error> {
+) -> Result<Readiness, Error> {
     let usual = |edge: &u32| {
         let state = &view.cx.edges[*edge as usize];
         state.closed || state.kept || view.edges[*edge as usize].probe.len(&view.cx.owner) > 0
@@ -144,21 +144,21 @@ fn check_all(
     let mut until_ns = None;
     for (condition, place) in list.iter_mut().zip(0u32..) {
         let verdict = condition.check(view)?;
-        if verdict != Verdict::Holds {
+        if verdict != Readiness::Holds {
             unmet.get_or_insert(place);
         }
         match verdict {
-            Verdict::Holds => {}
-            Verdict::Never => return Ok(Verdict::Never),
+            Readiness::Holds => {}
+            Readiness::Never => return Ok(Readiness::Never),
             _ if ended => {}
-            Verdict::Waits => waits = true,
+            Readiness::Waits => waits = true,
             // All must hold: a check is useless before the last one can.
-            Verdict::Until(time_ns) => until_ns = until_ns.max(Some(time_ns)),
+            Readiness::Until(time_ns) => until_ns = until_ns.max(Some(time_ns)),
         }
     }
     Ok(match (waits, until_ns) {
-        (_, Some(time_ns)) => Verdict::Until(time_ns),
-        (true, None) => Verdict::Waits,
-        (false, None) => Verdict::Holds,
+        (_, Some(time_ns)) => Readiness::Until(time_ns),
+        (true, None) => Readiness::Waits,
+        (false, None) => Readiness::Holds,
     })
 }

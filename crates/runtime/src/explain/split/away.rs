@@ -1,6 +1,6 @@
 //! Causes for which a worker had no core.
 
-use super::{Piece, Took, What};
+use super::{Took, What, WindowPiece};
 use crate::explain::case::{Scheduling, ThreadFacts};
 use onbeat_trace::{CauseClass, Class, KernelEvent, Left, OffCpu};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Lowest kernel priority number of threads without a real-time policy.
 const FAIR_PRIORITY: i32 = 100;
 
-impl Piece<'_, '_> {
+impl WindowPiece<'_, '_> {
     /// Adds a time in which the thread had no core.
     pub(super) fn without_core(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
         let ready_ns = off.runnable_ns.clamp(at.start, at.end);

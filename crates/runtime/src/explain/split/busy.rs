@@ -1,7 +1,7 @@
 //! Causes while a worker had its core: its own steps, full edges, other steps before the message.
 
 use super::slices::Slice;
-use super::{Piece, Took, What, beyond};
+use super::{Took, What, WindowPiece, beyond};
 use onbeat_trace::{CauseClass, OffCpu, Span};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Bound for the time of a worker from one step to the next.
 const BETWEEN_NS: u64 = 50_000;
 
-impl Piece<'_, '_> {
+impl WindowPiece<'_, '_> {
     /// Adds a time in which the thread had its core: for a run its own computing, for a wait other steps.
     pub(super) fn own(&self, at: Range<u64>, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {
         if at.is_empty() {
@@ -107,7 +107,7 @@ impl Piece<'_, '_> {
         let until_ns = step.end_ns.min(self.case.end_ns);
         let whole = slice(step.start_ns..until_ns.max(step.start_ns), true);
         let (mut inside, mut own) = (Took::default(), BTreeMap::new());
-        Piece { slice: &whole, back: 0, ..*self }.split(&mut inside, &mut own);
+        WindowPiece { slice: &whole, back: 0, ..*self }.split(&mut inside, &mut own);
         let own_ns = own.get(&step.operator).map_or(0, |own| own.0);
         let allowed_ns = facts.budget_ns.or(facts.usual_ns).unwrap_or(u64::MAX);
         if own_ns > allowed_ns {
@@ -119,14 +119,15 @@ impl Piece<'_, '_> {
         if step.start_ns < self.slice.at.start {
             let before = slice(step.start_ns..self.slice.at.start.min(until_ns), true);
             let mut inside = Took::default();
-            Piece { slice: &before, back: 0, ..*self }.split(&mut inside, &mut BTreeMap::new());
+            WindowPiece { slice: &before, back: 0, ..*self }.split(&mut inside, &mut BTreeMap::new());
             inside.excess.into_iter().for_each(|(what, ns)| take(what, ns, &mut waited_ns));
         }
         // The step may have begun late itself.
         if step.due_ns < step.start_ns && step.due_ns < self.slice.at.start {
             let wait = slice(step.due_ns..step.start_ns.min(self.slice.at.start), false);
             let mut inside = Took::default();
-            Piece { slice: &wait, back: self.back - 1, ..*self }.split(&mut inside, &mut BTreeMap::new());
+            WindowPiece { slice: &wait, back: self.back - 1, ..*self }
+                .split(&mut inside, &mut BTreeMap::new());
             let foreign = |what: &What| what.class != CauseClass::Unexplained;
             inside.excess.into_iter().filter(|(what, _)| foreign(what)).for_each(|(what, ns)| {
                 take(what, ns, &mut waited_ns);

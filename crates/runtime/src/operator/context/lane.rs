@@ -1,16 +1,17 @@
-//! Lanes from which other workers take.
+//! Lanes: edges to workers with replicas.
 
-/// Where an operator hands out messages to other workers.
+/// Edges on which an operator hands out messages to other workers.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub operator: u32,
-    /// The edges on which it does.
+    /// The edges to the other workers.
     pub edges: Vec<u32>,
-    /// Messages on them when it was found dry last.
+    /// Messages sent on the edges when the lane was last found starved.
     pub sent: u64,
-    /// It was filled first since then.
+    /// Whether the lane was filled first since then.
     pub was_first: bool,
-    /// Picks until it is looked at again, and how many it will be when nothing has come there until then.
+    /// Picks until the lane is checked again, and the value for the next pause if no message has come there
+    /// until then.
     pub pause: u32,
     pub pauses: u32,
 }

@@ -1,8 +1,8 @@
-//! Ticks that sources leave out after misses.
+//! Ticks that sources skip after misses.
 
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 
-/// Ticks that a source is to leave out because messages of it were late.
+/// Ticks that a source should skip because messages of it were late.
 #[derive(Debug, Default)]
 pub(crate) struct Skips {
     asked: AtomicU64,
@@ -11,12 +11,12 @@ pub(crate) struct Skips {
 }
 
 impl Skips {
-    /// By whoever missed.
+    /// Requests one more skip. Called by the worker that finds the miss.
     pub fn ask(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// By the source: how many more it is to leave out, which it does now.
+    /// Returns the number of further ticks to skip, and counts them as skipped. Called by the source.
     pub fn take(&self) -> u64 {
         let (asked, done) = (self.asked.load(Ordering::Relaxed), self.done.load(Ordering::Relaxed));
         if asked > done {
@@ -25,7 +25,7 @@ impl Skips {
         asked.saturating_sub(done)
     }
 
-    /// How many it has left out.
+    /// Returns the number of ticks skipped so far.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }

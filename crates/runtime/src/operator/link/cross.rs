@@ -1,15 +1,14 @@
-//! An edge from one worker to another: a lock-free ring, and a bell on each side.
+//! An edge from one worker to another: a lock-free ring, and a notifier on each side.
 //!
-//! Each end lives by what it has looked at itself: the consumer sees a message only after its worker has been
-//! told ([`Far::look`]), the producer sees room only after its worker has been told ([`Far::has_room`]). So
-//! on each worker the conditions of its operators change at well-known moments only, as they do with an edge
-//! inside one worker. Nothing is overlooked: each push rings the consumer's bell, and a pop that makes the
-//! room which the producer waits for rings the producer's. A bell that was rung and not yet heard is not rung
-//! twice.
+//! Each end acts only on values that it has read itself. The consumer sees a message only after its worker
+//! was notified ([`Far::poll`]). The producer sees room only after its worker was notified
+//! ([`Far::has_room`]). So the conditions of a worker's operators change only at well-defined moments, as
+//! with an edge inside one worker. No change is lost: each push notifies the consumer, and a pop that makes
+//! room for a waiting producer notifies the producer. A notification that is still pending is not repeated.
 //!
-//! To be told costs both sides trips to lines that the other writes, for each message. So a producer that is
-//! awake looks for room itself, and a consumer that spins while it has nothing to do looks for messages
-//! itself; they ask for the bell before they lie down.
+//! Each notification costs both sides accesses to cache lines that the other one writes. So a producer that
+//! is awake polls for room, and a consumer that spins polls for messages. Both ask for notifications before
+//! they park.
 
 use super::{EdgeSpec, Far, Initial, Probe};
 use crate::base::error::Error;
@@ -20,20 +19,20 @@ use onbeat_queue::{Full, Lossy, Owner, Spsc};
 use onbeat_trace::record::WhenFull;
 use std::sync::Arc;
 
-/// Tells another worker that something has changed for one of its edges.
+/// Notifies another worker of a change of one of its edges.
 #[derive(Clone)]
 pub(crate) struct Notifier {
     pub inbox: Arc<WorkerInbox>,
-    /// Where the worker that rings pushes: one of the inbox's heads.
+    /// Head of the inbox to which the notifying worker pushes.
     pub slot: usize,
-    /// What is scheduled there.
+    /// Item that is put into the inbox.
     pub item: u32,
 }
 
 impl Notifier {
     pub fn notify(&self) {
-        // `false`: rung before and not yet heard. It will be heard after this, and what was done before the
-        // call is seen then: that is what the inbox promises.
+        // `false`: an earlier notification is still pending. The inbox guarantees that the worker handles it
+        // after this call, and then sees everything done before the call.
         self.inbox.schedule(self.slot, self.item);
     }
 }
@@ -41,9 +40,9 @@ impl Notifier {
 /// One edge from worker to worker.
 pub(crate) struct Cross<M> {
     ring: CrossRing<M>,
-    /// As the producer's worker numbers it.
+    /// Spec with the numbers of the producer's worker.
     pub out: EdgeSpec,
-    /// As the consumer's worker numbers it.
+    /// Spec with the numbers of the consumer's worker.
     pub input: EdgeSpec,
     /// At the consumer's worker.
     data: Notifier,
@@ -108,7 +107,7 @@ impl<M: Message> Cross<M> {
                     ring.must_notify(&cx.owner)
                 }
                 Err(Full(_)) if when_full == WhenFull::DropNewest => {
-                    // What it knew may be old: the ring has looked again before it refused.
+                    // The known room may be old: the ring has checked again before it refused.
                     state.dropped += 1;
                     state.refused += 1;
                     return Ok(());
@@ -127,7 +126,7 @@ impl<M: Message> Cross<M> {
         (self.out.capacity + 1).saturating_sub(self.out.waits_at) as usize
     }
 
-    /// On the producer's worker: messages for which there is room as of the last look.
+    /// On the producer's worker: number of messages for which there was room at the last poll.
     pub fn room(&self, cx: &Context) -> usize {
         match &self.ring {
             CrossRing::Strict(ring) => ring.room_known(&cx.owner),
@@ -252,7 +251,7 @@ impl<M: Message> Far for Cross<M> {
 
     fn poll(&self, owner: &mut Owner) -> (usize, usize, bool) {
         let before = self.visible(owner);
-        // In this order: what was sent before the end is in view after it.
+        // In this order: messages that were sent before the end are visible after it.
         match &self.ring {
             CrossRing::Strict(ring) => {
                 let closed = ring.is_closed(owner);

@@ -1,19 +1,19 @@
-//! What a worker knows of an edge beside its queue.
+//! Ends of an edge, as a worker knows them.
 
 use super::Probe;
 use std::sync::Arc;
 
-/// Who is at the ends of an edge; [`NONE`](crate::operator::context::NONE) for an end on another worker.
+/// Operators at the ends of an edge; [`NONE`](crate::operator::context::NONE) for an end on another worker.
 pub(crate) struct EdgeEnds {
-    /// Its number in the plan.
+    /// Number of the edge in the plan.
     pub plan: usize,
     pub from: u32,
     pub to: u32,
     pub probe: Arc<dyn Probe>,
     pub capacity: usize,
-    /// Messages from which on its producer waits.
+    /// Number of queued messages from which on the producer waits.
     pub waits_at: usize,
     pub counted: bool,
-    /// Its end is one of those that together end its consumer.
+    /// Whether the consumer ends when this edge and all others with this flag have ended.
     pub vital: bool,
 }

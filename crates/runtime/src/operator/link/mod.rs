@@ -29,8 +29,7 @@ use onbeat_trace::record::WhenFull;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What the plan says of one edge, as its two ends need to know it. Numbers are those of the worker whose end
-/// it is.
+/// Properties of an edge from the plan, for one of its ends. Numbers are those of the worker with this end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EdgeSpec {
     /// Its place in the worker's edge states.
@@ -52,8 +51,7 @@ pub(crate) struct EdgeSpec {
     pub feedback: bool,
 }
 
-/// What the engine sees of one end of an edge without knowing its type; of both ends where they share a
-/// worker.
+/// One end of an edge without its message type, for the engine; both ends if they are on one worker.
 pub(crate) trait Probe: Send + Sync {
     /// Messages inside, as far as this end knows.
     fn len(&self, owner: &Owner) -> usize;
@@ -68,41 +66,42 @@ pub(crate) trait Probe: Send + Sync {
         let _ = owner;
         0
     }
-    /// At the consumer's end: throws away what is inside and says how many that were.
+    /// At the consumer's end: drops the queued messages, and returns their number.
     fn clear(&self, owner: &mut Owner) -> u64;
     /// At the producer's end, before the first step: puts a message in.
     fn begin_with(&self, cx: &mut Context, message: Initial) -> Result<(), Error>;
-    /// The other end, where that is on another worker.
+    /// Returns the other end if it is on another worker.
     fn far(&self) -> Option<&dyn Far> {
         None
     }
 }
 
-/// What the ends of an edge between two workers have to tell each other.
+/// Communication between the ends of an edge from one worker to another.
 pub(crate) trait Far {
-    /// The producer is done.
+    /// Tells the consumer that the producer is done.
     fn close(&self, owner: &mut Owner);
-    /// The consumer is done.
+    /// Tells the producer that the consumer is done.
     fn leave(&self, owner: &mut Owner);
-    /// At the consumer's end: takes in view what has come. Says how many were in view before, how many are
-    /// now, and whether no more will come.
+    /// At the consumer's end: makes new messages visible. Returns the number visible before, the number
+    /// visible now, and whether no more will come.
     fn poll(&self, owner: &mut Owner) -> (usize, usize, bool);
-    /// At the consumer's end: says that it looks by itself from now on, and need not be told of messages. (Of
-    /// some kinds of edges it is told all the same.)
+    /// At the consumer's end: turns notifications of messages off, because the consumer polls from now on.
+    /// Some kinds of edges still send them.
     fn decline_notifications(&self, owner: &Owner);
-    /// At the consumer's end, where it looks by itself: whether a look would bring more in view, as a hint.
+    /// At a polling consumer's end: whether a poll would make more messages visible, as a hint.
     fn has_come(&self, owner: &Owner) -> bool;
-    /// At the consumer's end, where it looks by itself: asks to be told of the next message. False where one
-    /// has come.
+    /// At a polling consumer's end: turns notification of the next message on. Returns `false` if one has
+    /// come.
     fn wait_for_message(&self, owner: &mut Owner) -> bool;
-    /// At the producer's end: whether the consumer has taken some since this end found it full, as a hint.
+    /// At the producer's end: whether the consumer has taken messages since this end found the edge full, as
+    /// a hint.
     fn has_gone(&self, owner: &Owner) -> bool;
-    /// At the producer's end: whether the consumer has taken all that was sent.
+    /// At the producer's end: whether the consumer has taken all messages.
     fn is_drained(&self, owner: &mut Owner) -> bool;
     /// At the producer's end: whether the consumer is done.
     fn is_left(&self, owner: &Owner) -> bool;
-    /// At the producer's end, for one that found it full: whether there is room now. If not, it will be told
-    /// when there is.
+    /// At the producer's end, after it found the edge full: whether there is room now. If not, this end is
+    /// notified when there is.
     fn has_room(&self, owner: &mut Owner) -> bool;
 }
 
@@ -124,12 +123,12 @@ impl Initial {
     }
 }
 
-/// Where the two ends of an edge are.
+/// Placement of the two ends of an edge.
 pub(crate) enum EdgePlacement<'o> {
     /// On one worker.
     Local(&'o Owner, EdgeSpec),
-    /// The producer's worker, then the consumer's: each with what it calls the edge, and how the other wakes
-    /// it.
+    /// The producer's worker, then the consumer's: each with its own spec of the edge, and the notifier
+    /// through which the other one wakes it.
     Cross([(&'o Owner, EdgeSpec, Notifier); 2]),
 }
 

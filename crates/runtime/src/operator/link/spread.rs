@@ -1,5 +1,5 @@
-//! The two operators that keep the order of a stretch in the middle of a graph: one hands out what comes, the
-//! other one takes it back in the order in which it was handed out.
+//! Spread and gather keep the order of a stretch: the spread hands out messages, and the gather takes them
+//! back in the order in which they were handed out.
 
 use crate::operator::context::Context;
 use crate::operator::context::Lane;
@@ -10,23 +10,23 @@ use crate::{Error, Input, Output, Ports};
 use onbeat_queue::Ring;
 use std::sync::{Arc, OnceLock};
 
-/// Who was given what: the worker, and where the message came from. Both operators are in one part, so it is
-/// opened by that part's owner; the spread makes it when it starts.
+/// Order of the messages handed out: the worker, and the source of the message. Both operators are in one
+/// part, so the part's owner opens the ring. The spread makes it when it starts.
 type Handed = Arc<OnceLock<Ring<(), (usize, u64)>>>;
 
-/// Makes a spread of the output's message type, and a gather. They are used with one of another type each,
-/// and share what is put in the slot.
+/// Makes a spread and a gather for the output's message type. A stretch uses a spread and a gather of
+/// different types, which share the order in the slot.
 pub(crate) type MakeSpread =
     fn(SpreadSizes, &mut Option<SharedOrder>) -> (Box<dyn Operator>, Box<dyn Operator>);
 
-/// Through what the messages between a spread and its gather go.
+/// Sizes of the queues between a spread and its gather.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpreadSizes {
-    /// One on each of so many workers.
+    /// Number of workers, with one lane each.
     pub workers: usize,
     /// Messages that can be between the two.
     pub most: usize,
-    /// Messages that each of the queues behind the first of them holds.
+    /// Messages that each queue after the first one holds.
     pub capacity: usize,
     /// Room that is left before each lane that is on another worker than the two, where no steps are slow.
     /// The first worker hands out nothing while it does what falls to it, in a lane of its own and in the
@@ -34,7 +34,7 @@ pub(crate) struct SpreadSizes {
     pub spare: usize,
 }
 
-/// What both operators of a stretch share.
+/// Order that the spread and the gather share.
 #[derive(Clone, Default)]
 pub(crate) struct SharedOrder(Handed);
 
@@ -115,7 +115,7 @@ impl<M: Message> Operator for Spread<M> {
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.handed.get_or_init(|| Ring::new(&cx.owner, self.most));
         let operator = cx.current;
-        // Once: it may be started anew.
+        // Only once: the operator may be started again.
         if cx.lanes.iter().all(|lane| lane.operator() != operator) {
             cx.lanes.push(Lane::new(operator, self.outs[1..].iter().flat_map(Output::numbers).collect()));
             cx.lanes.sort_by_key(Lane::operator);
@@ -129,7 +129,7 @@ impl<M: Message> Operator for Spread<M> {
             let source = source_of(cx);
             let handed = self.handed.get().map(|handed| handed.push(&mut cx.owner, (), &(worker, source)));
             if !matches!(handed, Some(Ok(_))) {
-                // One of those in between keeps more than the one that it works on.
+                // An operator of the stretch holds more messages than the one in its step.
                 return Err(not_one_for_one("fewer"));
             }
             self.outs[worker].push(cx, message)?;
@@ -177,12 +177,13 @@ impl<M: Message> Operator for Gather<M> {
     }
 }
 
-/// Where the message in hand came from, as its stamp has it.
+/// Returns the source of the message in hand, as in its stamp.
 fn source_of(cx: &Context) -> u64 {
     cx.stamp.origin & !(KEYED | JOINED)
 }
 
-/// `what` came out than went in.
+/// Returns the error for a stretch with a different number of messages out than in; `what` is "more messages"
+/// or the like.
 pub(crate) fn not_one_for_one(what: &str) -> Error {
     Error::new(format!(
         "{what} messages came out of the replicated operators before it than went in: one whose `replica` is not `None` \

@@ -1,16 +1,16 @@
 //! The conditions that come with the engine.
 
 use super::readable::{FileWatcher, ReadableCondition};
-use super::{Condition, Event, Gate, How, Requirement, Verdict, View, Waker, When};
+use super::{Condition, Event, Gate, How, Readiness, Requirement, View, Waker, When};
 use crate::base::error::Error;
 use crate::operator::ticker::Ticks;
 use std::sync::Arc;
 
-/// A condition as the engine asks it.
+/// A condition as the engine checks it.
 pub(crate) type Compiled = Box<dyn Condition>;
 
-/// Makes the conditions of an operator ready to be asked. `inputs` are the names of all its inputs; those
-/// that conditions name are known to exist.
+/// Makes the conditions of an operator. `inputs` are the names of all its inputs. The plan has checked that
+/// the inputs in the conditions exist.
 pub(crate) fn compile(
     when: Vec<When>,
     inputs: &[String],
@@ -27,7 +27,7 @@ fn compile_one(
 ) -> Option<Compiled> {
     let input = &|name: &str| all.iter().position(|port| port == name).unwrap_or(0);
     Some(match requirement {
-        // It is a property of the edges, which count by themselves.
+        // The edges count their room.
         Requirement::Room { .. } => return None,
         Requirement::Messages { port, least } => {
             Box::new(InputsCondition::new(vec![port], How::All, least, None, input))
@@ -79,15 +79,15 @@ impl InputsCondition {
 }
 
 impl Condition for InputsCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         let closed = |port: usize| view.is_closed_at(port);
         let enough = |port: usize| view.messages_at(port) >= self.least;
         let mut ports = self.ports.iter().map(|&(_, port)| port);
         let holds = view.inputs_are_waived()
             || match self.how {
                 How::All => ports.all(|port| enough(port) || closed(port)),
-                // An input that has ended with a few left is worked off; one that is empty is nobody's
-                // reason.
+                // The rest of an ended input is processed. An ended input without messages does not cause a
+                // step.
                 How::Any => {
                     ports.clone().any(|port| enough(port) || closed(port) && view.messages_at(port) > 0)
                         || ports.all(closed)
@@ -99,10 +99,10 @@ impl Condition for InputsCondition {
                 }
             };
         let Some(timeout_ns) = self.timeout_ns.filter(|_| !holds) else {
-            return Ok(if holds { Verdict::Holds } else { Verdict::Waits });
+            return Ok(if holds { Readiness::Holds } else { Readiness::Waits });
         };
         let end_ns = self.last_ns.unwrap_or(view.start_ns()).saturating_add(timeout_ns);
-        Ok(if view.now_ns() >= end_ns { Verdict::Holds } else { Verdict::Until(end_ns) })
+        Ok(if view.now_ns() >= end_ns { Readiness::Holds } else { Readiness::Until(end_ns) })
     }
 
     fn stepped(&mut self, view: &View<'_>) {
@@ -133,22 +133,22 @@ struct BatchCondition {
 }
 
 impl Condition for BatchCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         let messages = view.messages_at(self.input);
         if messages >= self.size || view.is_closed_at(self.input) || view.inputs_are_waived() {
-            return Ok(Verdict::Holds);
+            return Ok(Readiness::Holds);
         }
         if messages == 0 {
             self.since_ns = None;
-            return Ok(Verdict::Waits);
+            return Ok(Readiness::Waits);
         }
         let now_ns = view.now_ns();
         let end_ns = self.since_ns.get_or_insert(now_ns).saturating_add(self.delay_ns);
-        Ok(if now_ns >= end_ns { Verdict::Holds } else { Verdict::Until(end_ns) })
+        Ok(if now_ns >= end_ns { Readiness::Holds } else { Readiness::Until(end_ns) })
     }
 
     fn stepped(&mut self, view: &View<'_>) {
-        // What was left came with the rest, or after it.
+        // Remaining messages came with the taken ones, or after them.
         self.since_ns = (view.messages_at(self.input) > 0).then(|| view.now_ns());
     }
 
@@ -160,8 +160,8 @@ impl Condition for BatchCondition {
 struct CountCondition(u64);
 
 impl Condition for CountCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
-        Ok(if view.steps() < self.0 { Verdict::Holds } else { Verdict::Never })
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
+        Ok(if view.steps() < self.0 { Readiness::Holds } else { Readiness::Never })
     }
 
     fn describe(&self) -> String {
@@ -172,8 +172,8 @@ impl Condition for CountCondition {
 struct GateCondition(Gate);
 
 impl Condition for GateCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
-        Ok(if self.0.is_open() || view.is_stopping() { Verdict::Holds } else { Verdict::Waits })
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
+        Ok(if self.0.is_open() || view.is_stopping() { Readiness::Holds } else { Readiness::Waits })
     }
 
     fn describe(&self) -> String {
@@ -191,22 +191,22 @@ impl Condition for GateCondition {
 
 struct EventCondition {
     event: Event,
-    /// Rings that were seen when it was asked last, and of these the ones that have led to a step.
+    /// Number of rings at the last check, and how many of them have led to a step.
     seen: u64,
     used: u64,
 }
 
 impl Condition for EventCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
-        // In this order: whoever is gone has rung before.
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
+        // In this order: an event clone that is gone has rung before.
         let alive = self.event.is_alive();
         self.seen = self.event.rung();
         Ok(if self.seen > self.used || view.is_stopping() {
-            Verdict::Holds
+            Readiness::Holds
         } else if alive {
-            Verdict::Waits
+            Readiness::Waits
         } else {
-            Verdict::Never
+            Readiness::Never
         })
     }
 
@@ -232,21 +232,21 @@ struct PeriodCondition {
 }
 
 impl Condition for PeriodCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         if view.is_stopping() {
-            // What is under way gets through, and does not wait for ticks on its way.
-            return Ok(Verdict::Holds);
+            // Messages in flight get through without waiting for ticks.
+            return Ok(Readiness::Holds);
         }
         self.ticks.leave_out(view.cx.skips());
         let start_ns = view.start_ns();
         let now_ns = (!view.is_fast()).then(|| view.now_ns().saturating_sub(start_ns));
         let mut note = |text| view.note(text);
         match self.ticks.look(now_ns, &mut note)? {
-            Some(due_ns) => Ok(Verdict::Until(start_ns.saturating_add(due_ns))),
+            Some(due_ns) => Ok(Readiness::Until(start_ns.saturating_add(due_ns))),
             None => {
                 let due_ns = self.ticks.due_ns();
                 view.asks.tick.set(Some((due_ns, start_ns.saturating_add(due_ns))));
-                Ok(Verdict::Holds)
+                Ok(Readiness::Holds)
             }
         }
     }
@@ -263,13 +263,13 @@ impl Condition for PeriodCondition {
 struct ChunkRoomCondition(usize);
 
 impl Condition for ChunkRoomCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         let short = view.of.stores.iter().find(|&&store| view.cx.stores[store].free() < self.0);
         if let Some(&store) = short {
             view.asks.chunks.set(Some((store, self.0)));
-            return Ok(Verdict::Waits);
+            return Ok(Readiness::Waits);
         }
-        Ok(Verdict::Holds)
+        Ok(Readiness::Holds)
     }
 
     fn describe(&self) -> String {
@@ -280,15 +280,15 @@ impl Condition for ChunkRoomCondition {
 struct AnyOfCondition(Vec<Compiled>);
 
 impl Condition for AnyOfCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
-        let mut best = Verdict::Never;
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
+        let mut best = Readiness::Never;
         for condition in &mut self.0 {
             best = match (best, condition.check(view)?) {
-                (_, Verdict::Holds) => return Ok(Verdict::Holds),
-                (Verdict::Until(a), Verdict::Until(b)) => Verdict::Until(a.min(b)),
-                (Verdict::Until(time_ns), _) | (_, Verdict::Until(time_ns)) => Verdict::Until(time_ns),
-                (Verdict::Waits, _) | (_, Verdict::Waits) => Verdict::Waits,
-                (_, Verdict::Never) => Verdict::Never,
+                (_, Readiness::Holds) => return Ok(Readiness::Holds),
+                (Readiness::Until(a), Readiness::Until(b)) => Readiness::Until(a.min(b)),
+                (Readiness::Until(time_ns), _) | (_, Readiness::Until(time_ns)) => Readiness::Until(time_ns),
+                (Readiness::Waits, _) | (_, Readiness::Waits) => Readiness::Waits,
+                (_, Readiness::Never) => Readiness::Never,
             };
         }
         Ok(best)

@@ -9,7 +9,7 @@ pub(crate) struct Conditions {
     pub inputs: Vec<InputEdges>,
     /// Places of the chunk stores that its outputs are filled from.
     pub stores: Vec<usize>,
-    /// Somebody outside of the graph may make one hold.
+    /// Whether something outside of the graph can make one hold.
     pub outside: bool,
     pub steps: u64,
     /// The operator has asked to be stepped at this time at the latest.

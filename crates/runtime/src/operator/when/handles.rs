@@ -1,12 +1,12 @@
-//! Handles by which others let an operator go on: from any thread, before and while it runs.
+//! Handles that let any thread control an operator, before and during the run.
 
 use crate::base::quiescence::WorkerInbox;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Has the conditions of an operator asked again. Cheap to clone, for any thread; it neither blocks nor
-/// allocates.
+/// Has the conditions of an operator checked again. It is cheap to clone, works on any thread, and neither
+/// blocks nor allocates.
 #[derive(Clone)]
 pub struct Waker {
     pub(crate) inbox: Arc<WorkerInbox>,
@@ -14,7 +14,7 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Asks for it. What the caller did before is visible to the conditions then.
+    /// Requests a check. The conditions then see everything that the caller did before.
     pub fn wake(&self) {
         self.inbox.schedule(0, self.item);
     }
@@ -60,7 +60,7 @@ fn title(what: &str, name: &str) -> String {
     if name.is_empty() { format!("its {what}") } else { format!("{what} `{name}`") }
 }
 
-/// Lets an operator pass or holds it back, as often as you like: see [`When::gate`](crate::When::gate). All
+/// Lets an operator pass or holds it back, any number of times; see [`When::gate`](crate::When::gate). All
 /// clones are the same gate.
 ///
 /// ```
@@ -80,7 +80,7 @@ struct GateState {
 }
 
 impl Gate {
-    /// A gate that is open or not.
+    /// Makes a gate, open or closed.
     pub fn new(open: bool) -> Self {
         Gate::named(open, String::new())
     }
@@ -93,19 +93,19 @@ impl Gate {
         title("gate", &self.0.name)
     }
 
-    /// Lets operators pass. From any thread.
+    /// Opens the gate, from any thread.
     pub fn open(&self) {
-        // Relaxed: whoever is woken sees it, because the waker makes it visible.
+        // Relaxed: the waker makes the store visible to the worker.
         self.0.open.store(true, Ordering::Relaxed);
         self.0.wakers.wake();
     }
 
-    /// Holds operators back from their next step on. One that is being stepped finishes its step.
+    /// Closes the gate, from any thread. An operator that is being stepped finishes its step.
     pub fn close(&self) {
         self.0.open.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it is open.
+    /// Whether the gate is open.
     pub fn is_open(&self) -> bool {
         self.0.open.load(Ordering::Relaxed)
     }
@@ -121,8 +121,8 @@ impl fmt::Debug for Gate {
     }
 }
 
-/// Something that happens elsewhere and that an operator waits for: see [`When::event`](crate::When::event).
-/// All clones are the same event; when the last one of those outside of the graph is gone, it can happen no
+/// A signal from outside of the graph that an operator waits for; see [`When::event`](crate::When::event).
+/// All clones are the same event. When the last clone outside of the graph is dropped, it cannot be rung any
 /// more.
 ///
 /// ```
@@ -156,7 +156,7 @@ struct EventState {
 }
 
 impl Event {
-    /// An event that was not rung yet.
+    /// Makes an event that was not rung yet.
     #[expect(clippy::new_without_default, reason = "two calls give two different events")]
     pub fn new() -> Self {
         Event::named(String::new())
@@ -174,10 +174,9 @@ impl Event {
         title("event", &self.state.name)
     }
 
-    /// It happens. From any thread, and as often as you like: what happens several times before the operator
-    /// is stepped lets it make one step.
+    /// Rings the event, from any thread. Several rings before the operator's step allow one step.
     pub fn ring(&self) {
-        // Relaxed: the waker makes it visible. Who attaches later looks at the count.
+        // Relaxed: the waker makes it visible. A waker that is attached later reads the count.
         self.state.rung.fetch_add(1, Ordering::Relaxed);
         self.state.wakers.wake();
     }
@@ -190,7 +189,7 @@ impl Event {
         self.state.rung.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody can still ring it.
+    /// Whether any clone can still ring the event.
     pub(crate) fn is_alive(&self) -> bool {
         // Acquire, partner: the Release in `drop`: who sees that the last one is gone sees its rings.
         self.state.outside.load(Ordering::Acquire) > 0

@@ -252,7 +252,7 @@ impl When {
 
 /// Answer of a [`Condition`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Readiness {
     /// The condition holds.
     Holds,
     /// The condition does not hold. It is checked again when a message comes, an input ends, an output gets
@@ -268,14 +268,14 @@ pub enum Verdict {
 /// A user-defined condition of an operator. The worker calls it, so it must be quick and must not block.
 ///
 /// ```
-/// use onbeat_runtime::{Condition, Error, Graph, Options, Verdict, View, When};
+/// use onbeat_runtime::{Condition, Error, Graph, Options, Readiness, View, When};
 ///
 /// /// Allows step `n` from `n` µs after the start of the run on.
 /// struct EveryOther(u64);
 /// impl Condition for EveryOther {
-///     fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+///     fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
 ///         let due_ns = view.start_ns() + 1000 * self.0;
-///         Ok(if view.now_ns() < due_ns { Verdict::Until(due_ns) } else { Verdict::Holds })
+///         Ok(if view.now_ns() < due_ns { Readiness::Until(due_ns) } else { Readiness::Holds })
 ///     }
 ///     fn stepped(&mut self, _: &View<'_>) {
 ///         self.0 += 1;
@@ -299,7 +299,7 @@ pub trait Condition: Send + 'static {
     ///
     /// # Errors
     /// An error counts as an error of the operator's step.
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error>;
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error>;
 
     /// Called after each step of the operator. The default does nothing.
     fn stepped(&mut self, view: &View<'_>) {

@@ -1,6 +1,6 @@
 //! Operators that wait until a file can be read.
 
-use super::{Condition, Verdict, View, Waker};
+use super::{Condition, Readiness, View, Waker};
 use crate::base::error::Error;
 use crate::base::helper::Helper;
 use onbeat_os::poll::{Poll, is_readable};
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 /// Its thread's name.
 const NAME: &str = "onbeat-events";
 
-/// The files that operators of a run wait for, and the thread that waits for them in their place.
+/// The files that operators of a run wait for, and the thread that waits for them.
 #[derive(Debug)]
 pub(crate) struct FileWatcher {
     poll: Poll,
@@ -51,7 +51,7 @@ impl FileWatcher {
     fn watch(&self) {
         let wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut ready = Vec::with_capacity(wakers.len());
-        // An error here leaves nobody to wait for: all look for themselves then.
+        // After an error the thread ends, and all operators poll for themselves.
         while let Ok(true) = self.poll.wait(&mut ready) {
             for &token in &ready {
                 if let Some(waker) = wakers.get(token as usize) {
@@ -78,15 +78,15 @@ pub(super) struct ReadableCondition {
 }
 
 impl Condition for ReadableCondition {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         let wrong = |error| Error::new(format!("cannot wait for the file of its condition: {error}"));
         if view.is_stopping() || is_readable(self.file.as_fd()).map_err(wrong)? {
-            return Ok(Verdict::Holds);
+            return Ok(Readiness::Holds);
         }
         if let Some(watcher) = &self.watcher {
             watcher.poll.arm(self.file.as_fd(), self.token).map_err(wrong)?;
         }
-        Ok(Verdict::Waits)
+        Ok(Readiness::Waits)
     }
 
     fn describe(&self) -> String {

@@ -43,7 +43,7 @@ pub(crate) struct Way {
 /// Rate of a source's messages. It goes from worker to worker with the source: a worker on its own would
 /// measure a low rate if the others have turns of several messages and it has not.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct TurnPace {
     /// Whether messages follow each other quickly.
     is_dense: bool,
     /// Turns until the next clock reading.
@@ -52,15 +52,15 @@ pub(super) struct Pace {
     measured: Option<(u64, u64)>,
 }
 
-impl Pace {
+impl TurnPace {
     /// Resets the rate: the source no longer sends as fast as it can.
     pub fn calm(&mut self) {
-        *self = Pace { left: TURNS, ..Pace::default() };
+        *self = TurnPace { left: TURNS, ..TurnPace::default() };
     }
 }
 
 /// One worker's turns.
-pub(super) struct Block {
+pub(super) struct TurnBlock {
     way: Option<Way>,
     /// Number of workers that take turns.
     workers: u64,
@@ -68,19 +68,19 @@ pub(super) struct Block {
     most: u32,
 }
 
-impl Block {
+impl TurnBlock {
     /// One message in each turn.
-    pub const ONE: Block = Block { way: None, workers: 1, most: 1 };
+    pub const ONE: TurnBlock = TurnBlock { way: None, workers: 1, most: 1 };
 
     pub fn new(way: Way, workers: usize) -> Self {
         let bytes = if way.quantum == u32::MAX { 1 } else { way.quantum.max(1) };
         let most = (BYTES / bytes).max((BYTES_OF_TWO / bytes).min(2)).min(MOST).min(way.waits_at).max(1);
         let most = if way.has_limits || way.waits_at == u32::MAX { 1 } else { most };
-        Block { way: Some(way), workers: workers as u64, most }
+        TurnBlock { way: Some(way), workers: workers as u64, most }
     }
 
     /// Number of messages in the turn that begins now. `count` is the number of messages before it.
-    pub fn begin(&self, cx: &Context, pace: &mut Pace, count: u64) -> u32 {
+    pub fn begin(&self, cx: &Context, pace: &mut TurnPace, count: u64) -> u32 {
         if self.most == 1 {
             return 1;
         }

@@ -52,7 +52,7 @@ impl Operator for Elsewhere {
 /// Place and port of an end of edges: one, or one per worker.
 type Points = Vec<(usize, usize)>;
 
-struct Builder<'g> {
+struct Expansion<'g> {
     from: &'g Graph,
     made: Expanded,
     /// Begins of edges, by place and port in the given graph.
@@ -72,7 +72,7 @@ pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded 
         .map(|PathDef { from, to, limits }| PathDef { from: from.clone(), to: to.clone(), limits: *limits })
         .collect();
     let count = from.operators.len();
-    let mut builder = Builder {
+    let mut builder = Expansion {
         from,
         made: Expanded { graph, worker: Vec::new(), makes: Vec::new(), origins: Vec::new() },
         outs: vec![Vec::new(); count],
@@ -97,7 +97,7 @@ pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded 
     builder.made
 }
 
-impl Builder<'_> {
+impl Expansion<'_> {
     fn push(&mut self, node: Node, make: Make, worker: usize) -> usize {
         let Expanded { graph, worker: workers, makes, .. } = &mut self.made;
         graph.operators.push(node);

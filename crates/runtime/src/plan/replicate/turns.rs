@@ -4,7 +4,7 @@
 //! A turn is one message, or a [`block`](super::block) of them. The source marks the last one by a bit in its
 //! stamp. After that message both ends go on to the next worker.
 
-use super::block::{Block, Pace, Way};
+use super::block::{TurnBlock, TurnPace, Way};
 use crate::operator::context::{Context, STARVED};
 use crate::operator::link::{Notifier, Probe, not_one_for_one};
 use crate::operator::message::{LAST, SEQUENCE_MASK};
@@ -30,7 +30,7 @@ struct MigratingEnd {
     /// For a source: messages left in this turn; 0 before it begins.
     left: u32,
     /// For a source: rate of its messages.
-    pace: Pace,
+    pace: TurnPace,
     /// For a sink: whether it has taken the message of this step.
     is_served: bool,
     /// For a sink: whether that message was the last of this turn.
@@ -51,7 +51,7 @@ pub(crate) struct End {
     /// For a sink: the incoming edge.
     edge: Option<(u32, Arc<dyn Probe>)>,
     /// For a source: number of messages in a turn.
-    block: Block,
+    block: TurnBlock,
     /// For a sink: the turn of the source, which comes next on this worker.
     ahead: Option<Upcoming>,
     /// Its bit in [`Replicas::pending_turns`]; 0 if its worker does not poll for turns.
@@ -70,7 +70,7 @@ impl End {
             is_stopped: false,
             count: 0,
             left: 0,
-            pace: Pace::default(),
+            pace: TurnPace::default(),
             is_served: false,
             is_last: false,
             until_ns: None,
@@ -81,7 +81,7 @@ impl End {
             ends: Vec::new(),
             notifiers: Vec::new(),
             edge: None,
-            block: Block::ONE,
+            block: TurnBlock::ONE,
             ahead: None,
             pending_bit: 0,
             settable,
@@ -98,7 +98,7 @@ impl End {
     /// Connects the end: notifiers by place, for a sink the incoming edge, for a source the outgoing one.
     pub fn seat(&mut self, notifiers: Vec<Notifier>, edge: Option<(u32, Arc<dyn Probe>)>, way: Option<Way>) {
         (self.notifiers, self.edge) = (notifiers, edge);
-        self.block = way.map_or(Block::ONE, |way| Block::new(way, self.notifiers.len()));
+        self.block = way.map_or(TurnBlock::ONE, |way| TurnBlock::new(way, self.notifiers.len()));
     }
 
     /// Tells a sink the source of its stretch on the same worker.
@@ -121,13 +121,13 @@ impl End {
     /// stays much longer, its step may never end.
     fn with_operator<R>(
         &mut self,
-        act: impl FnOnce(&mut MigratingEnd, &mut Ends<'_>) -> Result<R, Error>,
+        act: impl FnOnce(&mut MigratingEnd, &mut TurnEnds<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let place = self.seat.place() as u32;
         let begin_ns = onbeat_os::clock::monotonic_ns();
         loop {
             if let Some(mut state) = self.seat.take_over() {
-                return act(&mut state, &mut Ends { place, bound: &mut self.ends });
+                return act(&mut state, &mut TurnEnds { place, bound: &mut self.ends });
             }
             if onbeat_os::clock::monotonic_ns().saturating_sub(begin_ns) > PATIENCE_NS {
                 return Err(Error::new("another worker is in a step of it that does not end"));
@@ -139,7 +139,7 @@ impl End {
     /// Calls `act` on the first worker only: for all ends together, once.
     fn on_first_worker(
         &mut self,
-        act: impl FnOnce(&mut MigratingEnd, &mut Ends<'_>) -> Result<(), Error>,
+        act: impl FnOnce(&mut MigratingEnd, &mut TurnEnds<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         if self.seat.place() == 0 { self.with_operator(act) } else { Ok(()) }
     }
@@ -161,7 +161,7 @@ impl Upcoming {
 }
 
 /// Connections of the ports of one worker's end, while they are not in the operator.
-struct Ends<'e> {
+struct TurnEnds<'e> {
     place: u32,
     bound: &'e mut [BoundEnd],
 }
@@ -169,7 +169,7 @@ struct Ends<'e> {
 impl MigratingEnd {
     /// Connects the ports to those of this worker.
     #[inline]
-    fn attach(&mut self, ends: &mut Ends<'_>) {
+    fn attach(&mut self, ends: &mut TurnEnds<'_>) {
         if self.at != Some(ends.place) {
             self.operator.ports(&mut Ports::swap(ends.bound));
             self.at = Some(ends.place);
@@ -177,13 +177,13 @@ impl MigratingEnd {
     }
 
     /// Disconnects the ports at the end of a turn.
-    fn detach(&mut self, ends: &mut Ends<'_>) {
+    fn detach(&mut self, ends: &mut TurnEnds<'_>) {
         self.operator.ports(&mut Ports::swap(ends.bound));
         self.at = None;
     }
 
     /// Calls `act` with the ports connected to this worker, also in the turn of another worker.
-    fn with_ports<R>(&mut self, ends: &mut Ends<'_>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
+    fn with_ports<R>(&mut self, ends: &mut TurnEnds<'_>, act: impl FnOnce(&mut dyn Operator) -> R) -> R {
         let is_there = self.at == Some(ends.place);
         if !is_there {
             self.operator.ports(&mut Ports::swap(ends.bound));
@@ -216,7 +216,7 @@ impl Operator for End {
         cx.replicas.pending_turns &= !self.pending_bit;
         loop {
             let End { seat, ends, notifiers, edge, block, ahead, .. } = self;
-            let ends = Ends { place: seat.place() as u32, bound: ends };
+            let ends = TurnEnds { place: seat.place() as u32, bound: ends };
             match seat.enter() {
                 MemberEntry::Closed => return Ok(Step::Done),
                 MemberEntry::Turn(turn) => {
@@ -263,10 +263,10 @@ impl Operator for End {
 /// Runs the turn of a source. If it stops early, the turn stays with this worker.
 fn send(
     mut turn: MemberGuard<'_, MigratingEnd>,
-    mut ends: Ends<'_>,
+    mut ends: TurnEnds<'_>,
     notifiers: &[Notifier],
     cx: &mut Context,
-    block: &Block,
+    block: &TurnBlock,
 ) -> Result<Step, Error> {
     if let Some(until_ns) = turn.until_ns
         && cx.now_ns() < until_ns
@@ -306,7 +306,7 @@ fn send(
 impl MigratingEnd {
     /// Steps the source for the rest of its turn, while it asks for it and its edge has room.
     /// Returns the outcome of the last step and the number of messages sent.
-    fn send_messages(&mut self, cx: &mut Context, block: &Block) -> (Result<Step, Error>, u32) {
+    fn send_messages(&mut self, cx: &mut Context, block: &TurnBlock) -> (Result<Step, Error>, u32) {
         let begun = cx.stamp;
         let mut sent = 0;
         loop {
@@ -341,7 +341,7 @@ impl MigratingEnd {
 /// Takes the queued messages of a sink's turn. After the last one, the next worker has its turn.
 fn take(
     mut turn: MemberGuard<'_, MigratingEnd>,
-    mut ends: Ends<'_>,
+    mut ends: TurnEnds<'_>,
     (notifiers, ahead): (&[Notifier], Option<&Upcoming>),
     cx: &mut Context,
     (edge, probe): (u32, &dyn Probe),

@@ -6,7 +6,7 @@ const MOST: u64 = 10_000;
 
 /// Recurring messages, and the work that each brings to a thread.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stream {
+pub struct LoadStream {
     /// Least time between two messages, in nanoseconds.
     pub period_ns: f64,
     /// Most delay of a message after its nominal time, in nanoseconds.
@@ -16,11 +16,11 @@ pub struct Stream {
     pub work: Vec<(u64, f64)>,
 }
 
-impl Stream {
+impl LoadStream {
     /// Makes a stream in which every message brings the same work.
     #[must_use]
     pub fn even(period_ns: f64, work_ns: f64) -> Self {
-        Stream { period_ns, jitter_ns: 0.0, work: vec![(1, work_ns)] }
+        LoadStream { period_ns, jitter_ns: 0.0, work: vec![(1, work_ns)] }
     }
 
     /// Most work that `messages` consecutive messages bring, in nanoseconds.
@@ -73,8 +73,8 @@ impl Supply {
 /// `q`-th message of `own` is done at the smallest `w` with `w = supply(own(q + 1) + Σ other(w))`. Its due
 /// time is `q` periods less the jitter.
 #[must_use]
-pub fn response_ns(own: &Stream, others: &[Stream], supply: Supply) -> Option<f64> {
-    let all = others.iter().map(Stream::utilisation).sum::<f64>() + own.utilisation();
+pub fn response_ns(own: &LoadStream, others: &[LoadStream], supply: Supply) -> Option<f64> {
+    let all = others.iter().map(LoadStream::utilisation).sum::<f64>() + own.utilisation();
     if all >= supply.rate || supply.rate <= 0.0 || all.is_nan() {
         return None;
     }

@@ -33,7 +33,7 @@
 mod bound;
 mod stages;
 
-pub use bound::{Stream, Supply, response_ns};
+pub use bound::{LoadStream, Supply, response_ns};
 
 use crate::Plan;
 use onbeat_os::Policy;

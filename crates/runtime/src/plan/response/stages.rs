@@ -1,7 +1,7 @@
 //! Stages of each source, made from a plan and measured costs: work per worker, and its greatest lateness.
 
 use super::Host;
-use super::bound::{Stream, Supply, response_ns};
+use super::bound::{LoadStream, Supply, response_ns};
 use crate::Plan;
 use onbeat_os::Policy;
 use onbeat_trace::Record;
@@ -19,7 +19,7 @@ struct Stage {
     depth: usize,
     /// Stages that send messages to this one.
     before: Vec<usize>,
-    stream: Stream,
+    stream: LoadStream,
     /// Longest time from the source's nominal time to the end of the stage, in nanoseconds; `None` without a
     /// bound.
     worst_ns: Option<f64>,
@@ -137,7 +137,7 @@ impl Stages {
     ) -> usize {
         let same = |stage: &Stage| (stage.source, stage.worker, stage.depth) == (source, worker, depth);
         let at = self.stages.iter().position(same).unwrap_or_else(|| {
-            let stream = Stream { period_ns: period_ns as f64, jitter_ns: 0.0, work: Vec::new() };
+            let stream = LoadStream { period_ns: period_ns as f64, jitter_ns: 0.0, work: Vec::new() };
             self.stages.push(Stage {
                 source,
                 worker,
@@ -196,7 +196,7 @@ impl Stages {
         let in_the_way = |other: &Stage| other.worker == worker || self.is_before(plan, other.worker, worker);
         let others =
             self.stages.iter().enumerate().filter(|(number, other)| *number != at && in_the_way(other));
-        let others: Vec<Stream> = others.map(|(_, other)| other.stream.clone()).collect();
+        let others: Vec<LoadStream> = others.map(|(_, other)| other.stream.clone()).collect();
         response_ns(&stage.stream, &others, self.supply(plan, worker))
     }
 

@@ -2,19 +2,19 @@
 
 use super::{keep, numbers, two_inputs, ways};
 use crate::watchdog::watched;
-use onbeat_runtime::{Condition, Error, Gate, Graph, Options, Overrun, RunError, Verdict, View, When};
+use onbeat_runtime::{Condition, Error, Gate, Graph, Options, Overrun, Readiness, RunError, View, When};
 use std::sync::{Arc, Mutex};
 
 /// Keeps to a rhythm that it is told from outside.
 struct Own(Arc<Mutex<Option<onbeat_runtime::Waker>>>, u64);
 
 impl Condition for Own {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         Ok(match view.messages("") {
-            _ if view.inputs_are_waived() => Verdict::Holds,
-            _ if view.steps() >= self.1 => Verdict::Waits,
-            0 => Verdict::Waits,
-            _ => Verdict::Holds,
+            _ if view.inputs_are_waived() => Readiness::Holds,
+            _ if view.steps() >= self.1 => Readiness::Waits,
+            0 => Readiness::Waits,
+            _ => Readiness::Holds,
         })
     }
     fn describe(&self) -> String {

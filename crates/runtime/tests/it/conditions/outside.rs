@@ -5,7 +5,7 @@ use crate::splitmix::Random;
 use crate::watchdog::watched;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::{
-    Condition, Context, Error, Event, Gate, Graph, Input, Operator, Options, Output, Ports, Step, Verdict,
+    Condition, Context, Error, Event, Gate, Graph, Input, Operator, Options, Output, Ports, Readiness, Step,
     View, Waker, When,
 };
 use onbeat_trace::Record;
@@ -184,9 +184,9 @@ struct Allowed {
 }
 
 impl Condition for Allowed {
-    fn check(&mut self, view: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
         let may = self.used < self.steps.load(Ordering::Acquire) || view.is_stopping();
-        Ok(if may { Verdict::Holds } else { Verdict::Waits })
+        Ok(if may { Readiness::Holds } else { Readiness::Waits })
     }
     fn stepped(&mut self, _: &View<'_>) {
         self.used += 1;

@@ -6,7 +6,7 @@ use crate::watchdog::watched;
 use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{
     Chunk, Condition, Context, Ending, Error, Graph, Input, Kernel, OnError, Operator, Options, Output,
-    Ports, Progress, Restart, Step, Stream, Verdict, View, When,
+    Ports, Progress, Readiness, Restart, Step, Stream, View, When,
 };
 use onbeat_trace::record::{FaultAction, FaultKind, OperatorState, Outcome};
 use std::sync::{Arc, Mutex};
@@ -195,10 +195,10 @@ fn a_stream_goes_on_at_the_instant_of_its_next_sample() {
 struct Touchy(u32);
 
 impl Condition for Touchy {
-    fn check(&mut self, _: &View<'_>) -> Result<Verdict, Error> {
+    fn check(&mut self, _: &View<'_>) -> Result<Readiness, Error> {
         self.0 += 1;
         assert!(self.0 != 3, "do not ask");
-        Ok(Verdict::Holds)
+        Ok(Readiness::Holds)
     }
     fn describe(&self) -> String {
         "a good mood".to_string()
