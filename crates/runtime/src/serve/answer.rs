@@ -43,7 +43,7 @@ pub(super) fn wrong(error: &str) -> Vec<u8> {
     line(false, Wrong { error })
 }
 
-/// Greeting of a connection: versions, name of the run and commands.
+/// Greeting of a connection: version, process id, name of the run and commands.
 pub(super) fn hello(run: &str) -> Vec<u8> {
     let onbeat = env!("CARGO_PKG_VERSION");
     line(true, Hello { onbeat, pid: std::process::id(), run, commands: COMMANDS })

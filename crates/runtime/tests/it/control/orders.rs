@@ -30,7 +30,7 @@ fn an_operator_that_is_stopped_ends_what_feeds_only_it_and_what_lives_of_it() {
                 match stopped {
                     "numbers" => assert_eq!(unread, [0, 0], "{what}: all messages are processed"),
                     "double" => {
-                        assert_eq!(unread[1], 0, "{what}: the operator after it processes what it has sent")
+                        assert_eq!(unread[1], 0, "{what}: the operator after it processes what it has sent");
                     }
                     _ => {}
                 }

@@ -12,6 +12,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 /// How long a wave lasts, as its policy and the run say.
+#[derive(Clone, Copy)]
 struct WaveLimits {
     /// Most messages that this thread carries.
     most: u64,
