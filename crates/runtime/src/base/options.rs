@@ -47,7 +47,8 @@ pub struct Options {
     /// Time on the run's clock after which the run is stopped, in nanoseconds. Default: `None`, it runs until
     /// all sources end.
     pub duration_ns: Option<u64>,
-    /// Pace of all sources with a sample rate. Default: `None`, each source's own parameter counts.
+    /// Pace of all sources that keep time, by a sample rate or by a period. Default: `None`. Then sources
+    /// with a sample rate follow their own parameter, and periodic sources keep real time.
     pub pace: Option<Pace>,
     /// For `custom`: its pools. Operators without a pool go to a pool called `default`.
     pub pools: Vec<Pool>,

@@ -80,7 +80,8 @@ pub trait Operator: Any + Send {
 
     /// Finishes files, or removes incomplete ones, after the last step. The default does nothing.
     ///
-    /// Called once for each operator whose `start` was called, also after errors.
+    /// Called once for each operator whose `start` succeeded, also if the run failed. If `start` fails before
+    /// the run, `stop` is not called, so `start` must clean up before it returns an error.
     ///
     /// # Errors
     /// After an error the run counts as failed.
