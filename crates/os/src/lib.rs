@@ -8,7 +8,7 @@
 //! | [`park`] | a thread that parks and others that wake it, on one futex word |
 //! | [`local`] | sockets with a name in the file system, and the process at their other end |
 //! | [`poll`], [`door`] | waiting until files are readable; with new connections as well |
-//! | [`file`] | the identity of a file, kept while the file is held |
+//! | [`file`](mod@file) | the identity of a file, kept while the file is held |
 //! | [`thread`] | the only place where threads are started; each has a name |
 //! | [`policy`], [`rights`] | scheduling policies, and why the kernel refuses one |
 //! | [`latency`], [`memory`], [`stack_node`] | limits on the kernel's delays; placing memory and stacks |
