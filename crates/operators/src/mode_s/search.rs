@@ -85,7 +85,7 @@ impl FrameSearch {
         FrameSearch { samples, first: 0, at: 1, known: Known::new(age) }
     }
 
-    /// Takes as many samples as there is room for, and returns their number. Call [`next`](Search::next)
+    /// Takes as many samples as there is room for, and returns their number. Call [`next`](FrameSearch::next)
     /// until it returns `None`; then there is room again.
     pub fn take<T: Copy>(&mut self, samples: &[T], mut magnitude: impl FnMut(T) -> f32) -> usize {
         if self.samples.capacity() - self.samples.len() < samples.len() {

@@ -171,7 +171,8 @@ impl Pipeline {
         self.start_explained(Box::new(NoEvidence))
     }
 
-    /// As [`start`](Pipeline::start), with what the kernel tells: see [`Graph::start_explained`](crate::Graph::start_explained).
+    /// As [`start`](Pipeline::start), with kernel events: see
+    /// [`Graph::start_explained`](crate::Graph::start_explained).
     ///
     /// # Errors
     /// As those of [`start`](Pipeline::start).
