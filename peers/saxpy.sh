@@ -56,7 +56,7 @@ list() {
             printf '{"peer": "%s", "missing": "it is not built: %s"}\n' "$peer" "$(how "$peer")"
         fi
     done
-    echo '{"peer": "gnuradio4", "missing": "it is in no registry: neither Debian nor crates.io nor PyPI has it"}'
+    echo '{"peer": "gnuradio4", "missing": "it is in no registry: not among Debian packages, crates or Python packages"}'
 }
 
 # Each case once, on the first cores.
