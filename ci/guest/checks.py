@@ -265,9 +265,9 @@ class Checks:
     def missing(self) -> None:
         """Where something is missing, that is said, with what to do, and what is left still works."""
         for name, status, parts in (
-            ("missing.paranoid", 0, ("classes only", "perf_event_paranoid is 4", "CAP_PERFMON")),
+            ("missing.paranoid", 0, ("classes but no names", "perf_event_paranoid is 4", "CAP_PERFMON")),
             ("missing.perf", 1, ("the backend `perf` is not available", "perf_event_paranoid is 4", "setcap")),
-            ("missing.tracefs", 0, ("classes only", "mount -t tracefs")),
+            ("missing.tracefs", 0, ("classes but no names", "mount -t tracefs")),
             ("missing.offline", 1, ("CPU 1 is offline", "/sys/devices/system/cpu/cpu1/online")),
             ("missing.others", 0, ()),
             ("missing.timer", 1, ("CPU 1 is offline",)),
