@@ -1,5 +1,5 @@
-//! Hostile data: things that are not files, files that are truncated or contradict themselves, peers that go away.
-//! The answer to each names it and has status 1, and nothing half written is left.
+//! Hostile data: things that are not files, files that are truncated or contradict themselves, and peers that
+//! go away. The answer to each names it and has status 1, and nothing half written is left.
 
 use super::harness::{Answer, Place};
 use onbeat::operators::registry;

@@ -1,4 +1,4 @@
-//! Mistakes in a graph: the error names the operator and port.
+//! Mistakes in graphs: each message names the operator and the port.
 
 use onbeat_runtime::{Chunk, Context, Error};
 use onbeat_runtime::{ClockKind, Graph, GraphError, Input, Operator, Options, Output, Ports, Step, WhenFull};
@@ -260,8 +260,8 @@ fn a_handle_of_another_graph_is_refused() {
     );
 }
 
-/// An operator that can pass chunks on gets none that are larger than its output allows. The plan has a line on it;
-/// under `strict` it is an error.
+/// An operator that passes chunks on gets none larger than it may send. That is reported, and fatal under
+/// `strict`.
 #[test]
 fn a_quantum_that_cannot_be_kept_is_said() {
     let build = || {

@@ -88,7 +88,7 @@ fn who_sends_while_it_fills_is_told() {
     });
 }
 
-/// Sends so many chunks, and looks first whether there is another one to send.
+/// Sends `left` chunks. Checks whether one is left before it asks for a chunk.
 struct Few {
     out: Output<Chunk<f64>>,
     left: usize,

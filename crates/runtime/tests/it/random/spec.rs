@@ -41,8 +41,8 @@ pub struct Spec {
     seed: u64,
 }
 
-/// Rate of a stream relative to others of its component. Joins need equal rates; otherwise the queues before them
-/// fill up.
+/// How fast a stream flows beside others of its component: joins need equal rates, or the queues between fill
+/// up.
 #[derive(Clone, Copy, PartialEq)]
 struct Flow {
     component: usize,
@@ -95,8 +95,8 @@ impl Spec {
         Spec { slow: true, ..self }
     }
 
-    /// Returns the graph, with a sink on every node, and the data that the sinks will receive. `size` gives quantum
-    /// and capacity for each edge.
+    /// The graph, with a sink on every node, and what the sinks will have received. `size` gives quantum and
+    /// capacity for each edge.
     pub fn build(
         &self,
         mut size: impl FnMut(&mut Random) -> (usize, usize),

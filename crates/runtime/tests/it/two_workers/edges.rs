@@ -6,8 +6,8 @@ use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Po
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// All five kinds of full edges from worker to worker: what is dropped is counted, the order is kept, and `latest` and
-/// `drop_oldest` end with the last message.
+/// All five kinds of full edges from worker to worker: what is dropped is counted, the order is kept, and
+/// `latest` and `drop_oldest` end with the last message.
 #[test]
 fn full_edges_between_workers_do_what_they_say() {
     watched(120, || {
@@ -120,7 +120,7 @@ fn an_operator_may_choose_its_output() {
     });
 }
 
-/// Long steps spread over the workers by themselves; short ones stay where they are.
+/// Heavy operators spread over the workers; light ones stay where they are.
 #[test]
 fn heavy_operators_are_shared_and_light_ones_are_not() {
     watched(120, || {
