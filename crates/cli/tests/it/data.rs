@@ -1,5 +1,5 @@
-//! Hostile data: files that are none, that are cut short or contradict themselves, and peers that go away.
-//! Each is answered with a message that names it and with status 1, and leaves nothing half written.
+//! Hostile data: things that are not files, files that are truncated or contradict themselves, and peers that
+//! go away. The answer to each names it and has status 1, and nothing half written is left.
 
 use super::harness::{Answer, Place};
 use onbeat::operators::registry;
@@ -92,7 +92,7 @@ fn what_is_no_file_is_no_data() {
             ("a\\u0000b", "NUL"),
             ("", ""),
         ] {
-            // A look says less.
+            // `check` does not say what else it is.
             let looked = if expected.starts_with("it is a ") { "is not a file" } else { expected };
             for (command, expected) in [("check", looked), ("run", expected)] {
                 let answer = copy(&place, command, &kind, &format!("\"{path}\""), more);
@@ -134,10 +134,12 @@ fn npy(descr: &str, shape: &str, has: usize) -> Vec<u8> {
     bytes
 }
 
-/// Hostile data: title, kind of the source, content of its file, part of the message.
-fn hostile_data() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
+/// Title, kind of the source, content of its file, part of the message.
+type Case = (&'static str, &'static str, Vec<u8>, &'static str);
+
+/// Hostile files of samples and lines.
+fn hostile_data() -> Vec<Case> {
     let digits = "9".repeat(300);
-    let deep = "[".repeat(100_000);
     vec![
         ("nothing", "iq.source", vec![], "is empty"),
         ("half a sample", "iq.source", vec![0; 7], "not a whole number of samples"),
@@ -169,6 +171,14 @@ fn hostile_data() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
         ("no number", "npy.source", npy("|O", "(2,)", 8), "not supported"),
         ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is not valid UTF-8"),
         ("a line without end", "text.source", vec![b'x'; 2 << 20], "longer than 1 MiB"),
+    ]
+}
+
+/// Hostile metadata of a recording whose data are good.
+fn hostile_metadata() -> Vec<Case> {
+    let digits = "9".repeat(300);
+    let deep = "[".repeat(100_000);
+    vec![
         ("nothing", "sigmf.source", vec![], "is not SigMF metadata"),
         ("NULs", "sigmf.source", vec![0; 4096], "is not SigMF metadata"),
         ("no text", "sigmf.source", vec![0xff, 0xfe], "valid UTF-8"),
@@ -224,7 +234,7 @@ fn hostile_data_are_refused() {
     let place = Place::new();
     fs::write(place.path("in.sigmf-data"), [0; 64]).expect("a file");
     let mut wrong = Vec::new();
-    for (title, kind, bytes, expected) in hostile_data() {
+    for (title, kind, bytes, expected) in hostile_data().into_iter().chain(hostile_metadata()) {
         let name = if kind.starts_with("sigmf") { "in.sigmf-meta" } else { "in" };
         fs::write(place.path(name), bytes).expect("a file");
         let answer = copy(&place, "run", kind, "\"in\"", needed(kind));
@@ -232,7 +242,7 @@ fn hostile_data_are_refused() {
             wrong.push(format!("{kind} of {title}: {said}"));
         }
     }
-    // Good metadata whose data are odd, or not there.
+    // Good metadata whose data are odd or missing.
     fs::write(place.path("in.sigmf-meta"), meta("", "")).expect("a file");
     for (data, expected) in
         [(Some(63), "not a whole number of samples"), (Some(0), "is empty"), (None, "No such file")]
@@ -261,7 +271,7 @@ fn bad_samples_are_counted() {
     assert!(answer.stdout.contains("3 numbers of in were not finite"), "{}", answer.stdout);
 }
 
-/// Runs one end of a connection, with a peer that does this with it.
+/// Runs one end of a connection; `peer` handles the other end.
 fn with_peer(place: &Place, pipeline: &str, peer: impl FnOnce(TcpStream) + Send) -> Answer {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -289,13 +299,13 @@ fn a_peer_that_vanishes_is_an_error() {
     let answer = with_peer(&place, &source("strict"), half);
     refused(&place, &answer, "closed the connection in the middle of the stream")
         .unwrap_or_else(|said| panic!("{said}"));
-    // Without frames that is the end, and what is left over is said.
+    // Without frames that is the end; a note gives the number of bytes left over.
     let answer = with_peer(&place, &source("raw"), |mut peer| drop(peer.write_all(&[0; 11])));
     assert_eq!(answer.status, Some(0), "{answer:?}");
     assert!(answer.stdout.contains("3 bytes were dropped"), "{}", answer.stdout);
     assert_eq!(fs::read(place.path("out/end")).expect("a file").len(), 8);
     fs::remove_file(place.path("out/end")).expect("a file");
-    // The same for who sends.
+    // The same for a sender.
     let sink = "[[operator]]\nname = \"from\"\nkind = \"null.source\"\n\
                 [[operator]]\nname = \"in\"\nkind = \"tcp.sink\"\nconnect = \"ADDRESS\"\nframing = \"strict\"\n\
                 [[edge]]\nfrom = \"from\"\nto = \"in\"\n";

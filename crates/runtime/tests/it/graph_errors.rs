@@ -49,10 +49,22 @@ fn sink(graph: &mut Graph, name: &str) {
     graph.sink(name, |_: u64| ());
 }
 
+/// Title, function that builds the graph, part of the error.
+type Case = (&'static str, fn(&mut Graph), &'static str);
+
+fn plan_fails(cases: &[Case]) {
+    let options = Options { store_bytes: 1 << 20, ..Options::default() };
+    for (title, build, expected) in cases {
+        let mut graph = Graph::new("g");
+        build(&mut graph);
+        let error = graph.plan(&options).expect_err(title).to_string();
+        assert!(error.contains(expected), "{title}: {error}");
+    }
+}
+
 #[test]
-fn every_mistake_is_named() {
-    type Build = fn(&mut Graph);
-    let cases: &[(&str, Build, &str)] = &[
+fn every_mistake_in_a_name_is_named() {
+    plan_fails(&[
         ("nothing", |_| (), "the graph `g` has no operators"),
         (
             "same name",
@@ -64,8 +76,6 @@ fn every_mistake_is_named() {
         ),
         ("bad name", |g| source(g, "a.b"), "`a.b` cannot name an operator"),
         ("empty name", |g| source(g, ""), "`` cannot name an operator"),
-        ("unconnected output", |g| source(g, "a"), "output `a.out` (u64) is not connected"),
-        ("unconnected input", |g| sink(g, "z"), "input `z.in` (u64) is not connected"),
         (
             "unknown operator",
             |g| {
@@ -101,6 +111,22 @@ fn every_mistake_is_named() {
             },
             "`add` has 2 inputs (a, b): say which, as `add.a`",
         ),
+        (
+            "exposed twice",
+            |g| {
+                g.expose("in", "a.in");
+                g.expose("in", "b.in");
+            },
+            "the port `in` is exposed twice",
+        ),
+    ]);
+}
+
+#[test]
+fn every_mistake_in_a_connection_is_named() {
+    plan_fails(&[
+        ("unconnected output", |g| source(g, "a"), "output `a.out` (u64) is not connected"),
+        ("unconnected input", |g| sink(g, "z"), "input `z.in` (u64) is not connected"),
         (
             "types",
             |g| {
@@ -141,6 +167,12 @@ fn every_mistake_is_named() {
             },
             "the cycle two → one → two can never start",
         ),
+    ]);
+}
+
+#[test]
+fn every_mistake_in_the_size_of_an_edge_is_named() {
+    plan_fails(&[
         (
             "capacity 0",
             |g| {
@@ -186,6 +218,12 @@ fn every_mistake_is_named() {
             },
             "the plan needs 7",
         ),
+    ]);
+}
+
+#[test]
+fn every_mistake_in_a_path_is_named() {
+    plan_fails(&[
         (
             "path from nowhere",
             |g| {
@@ -206,22 +244,7 @@ fn every_mistake_is_named() {
             },
             "does not begin at a source",
         ),
-        (
-            "exposed twice",
-            |g| {
-                g.expose("in", "a.in");
-                g.expose("in", "b.in");
-            },
-            "the port `in` is exposed twice",
-        ),
-    ];
-    let options = Options { store_bytes: 1 << 20, ..Options::default() };
-    for (title, build, expected) in cases {
-        let mut graph = Graph::new("g");
-        build(&mut graph);
-        let error = graph.plan(&options).expect_err(title).to_string();
-        assert!(error.contains(expected), "{title}: {error}");
-    }
+    ]);
 }
 
 #[test]

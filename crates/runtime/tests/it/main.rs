@@ -4,6 +4,7 @@
 //! `given_back`, which compares threads and locked memory of the whole process; `anyhow`, which measures the
 //! memory of the whole process.
 
+mod chains;
 mod conditions;
 mod conformance;
 mod control;
@@ -14,12 +15,13 @@ mod files;
 mod filled_again;
 mod graph_errors;
 mod limits;
-mod lying_down;
 mod messages;
-mod one_step;
 mod ones;
 #[path = "random/operators.rs"]
 mod operators;
+mod out_of_place;
+mod parking;
+mod passes;
 mod pinned;
 mod pipeline;
 #[path = "random/reference.rs"]
@@ -35,5 +37,3 @@ mod testing;
 mod two_workers;
 mod watchdog;
 mod ways;
-mod whole_passes;
-mod written_afresh;

@@ -1,9 +1,9 @@
-//! What the graphs should give, computed on whole streams, one node after the other.
+//! Reference for random graphs: the expected output, computed on whole streams, one node after the other.
 
 use crate::operators::{pattern, tagged};
 use crate::spec::{Node, Spec};
 
-/// Everything that came out of one node.
+/// Output of one node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Data {
     pub samples: Vec<f32>,
@@ -14,7 +14,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// Bit by bit.
+    /// Whether both are equal bit by bit.
     pub fn same_as(&self, other: &Data) -> bool {
         let bits = |data: &Data| data.samples.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         bits(self) == bits(other) && self.tags == other.tags && self.messages == other.messages
@@ -37,39 +37,9 @@ pub fn evaluate(spec: &Spec) -> Vec<Data> {
                 let input = &done[*input];
                 Data { samples: input.samples.iter().map(|x| a * x).collect(), ..input.clone() }
             }
-            Node::Keep { input, k } => {
-                let input = &done[*input];
-                let samples: Vec<f32> = input.samples.iter().step_by(*k as usize).copied().collect();
-                // On the next sample that is kept, if there is one.
-                let tags = input.tags.iter().map(|&(at, value)| (at.div_ceil(u64::from(*k)), value));
-                Data {
-                    tags: tags.filter(|&(at, _)| at < samples.len() as u64).collect(),
-                    samples,
-                    ..Data::default()
-                }
-            }
-            Node::Repeat { input, k } => {
-                let input = &done[*input];
-                Data {
-                    samples: input
-                        .samples
-                        .iter()
-                        .flat_map(|&x| std::iter::repeat_n(x, *k as usize))
-                        .collect(),
-                    tags: input.tags.iter().map(|&(at, value)| (at * u64::from(*k), value)).collect(),
-                    ..Data::default()
-                }
-            }
-            Node::Average { input, n } => {
-                let input = &done[*input];
-                let mean = |at: usize| {
-                    // In the order of arrival, as the operator adds: f32 sums depend on it.
-                    let last = &input.samples[(at + 1).saturating_sub(*n)..=at];
-                    let zeros = n - last.len();
-                    std::iter::repeat_n(0.0, zeros).chain(last.iter().copied()).sum::<f32>() / *n as f32
-                };
-                Data { samples: (0..input.samples.len()).map(mean).collect(), ..input.clone() }
-            }
+            Node::Keep { input, k } => kept(&done[*input], *k),
+            Node::Repeat { input, k } => repeated(&done[*input], *k),
+            Node::Average { input, n } => averaged(&done[*input], *n),
             Node::Add { a, b } => {
                 let (a, b) = (&done[*a], &done[*b]);
                 let samples: Vec<f32> = a.samples.iter().zip(&b.samples).map(|(x, y)| x + y).collect();
@@ -88,22 +58,47 @@ pub fn evaluate(spec: &Spec) -> Vec<Data> {
                 });
                 Data { messages: messages.collect(), ..Data::default() }
             }
-            Node::Merge { inputs } => {
-                let mut rest: Vec<_> =
-                    inputs.iter().map(|&input| done[input].messages.iter().peekable()).collect();
-                let mut messages = Vec::new();
-                loop {
-                    let next = rest
-                        .iter_mut()
-                        .enumerate()
-                        .filter_map(|(edge, input)| input.peek().map(|m| (m.0, m.1, edge)));
-                    let Some((_, _, edge)) = next.min() else { break };
-                    messages.extend(rest[edge].next());
-                }
-                Data { messages, ..Data::default() }
-            }
+            Node::Merge { inputs } => merged(inputs.iter().map(|&input| &done[input])),
         };
         done.push(data);
     }
     done
+}
+
+fn kept(input: &Data, k: u32) -> Data {
+    let samples: Vec<f32> = input.samples.iter().step_by(k as usize).copied().collect();
+    // On the next sample that is kept, if there is one.
+    let tags = input.tags.iter().map(|&(at, value)| (at.div_ceil(u64::from(k)), value));
+    Data { tags: tags.filter(|&(at, _)| at < samples.len() as u64).collect(), samples, ..Data::default() }
+}
+
+fn repeated(input: &Data, k: u32) -> Data {
+    Data {
+        samples: input.samples.iter().flat_map(|&x| std::iter::repeat_n(x, k as usize)).collect(),
+        tags: input.tags.iter().map(|&(at, value)| (at * u64::from(k), value)).collect(),
+        ..Data::default()
+    }
+}
+
+fn averaged(input: &Data, n: usize) -> Data {
+    let mean = |at: usize| {
+        // In the order of arrival, as the operator adds: f32 sums depend on it.
+        let last = &input.samples[(at + 1).saturating_sub(n)..=at];
+        let zeros = n - last.len();
+        std::iter::repeat_n(0.0, zeros).chain(last.iter().copied()).sum::<f32>() / n as f32
+    };
+    Data { samples: (0..input.samples.len()).map(mean).collect(), ..input.clone() }
+}
+
+/// Merges by time, then sequence, then edge.
+fn merged<'a>(inputs: impl Iterator<Item = &'a Data>) -> Data {
+    let mut rest: Vec<_> = inputs.map(|input| input.messages.iter().peekable()).collect();
+    let mut messages = Vec::new();
+    loop {
+        let next =
+            rest.iter_mut().enumerate().filter_map(|(edge, input)| input.peek().map(|m| (m.0, m.1, edge)));
+        let Some((_, _, edge)) = next.min() else { break };
+        messages.extend(rest[edge].next());
+    }
+    Data { messages, ..Data::default() }
 }

@@ -1,4 +1,4 @@
-//! What a random graph is made of, and how it becomes a real one.
+//! Random graphs: their description, and the graph that is built of it.
 
 use crate::operators::{
     Add, Average, ChunkSink, ChunkSource, Filter, Keep, MessageSink, MessageSource, Repeat, Scale, Slow,
@@ -104,99 +104,85 @@ impl Spec {
         let mut random = Random(self.seed ^ 0xabcd);
         let mut graph = Graph::new("random");
         let slow = self.slow.then_some(self.seed);
-        let put = |graph: &mut Graph, name: String, operator: Box<dyn Operator>| {
-            match slow {
-                Some(seed) => graph.add_boxed(name, "slow", Box::new(Slow::new(operator, seed))),
-                None => graph.add_boxed(name, "plain", operator),
-            };
-        };
         let mut results = Vec::new();
-        let mut is_samples: Vec<bool> = Vec::new();
         for (number, node) in self.nodes.iter().enumerate() {
             let name = format!("n{number}");
-            let mut inputs: Vec<(usize, String)> = Vec::new();
-            let mut to = |input: usize, port: &str| inputs.push((input, format!("n{number}.{port}")));
-            let samples = match node {
-                Node::Samples { seed, len } => {
-                    put(&mut graph, name, Box::new(ChunkSource::new(*seed, *len)));
-                    true
-                }
-                Node::Messages { len, period } => {
-                    put(&mut graph, name, Box::new(MessageSource::new(*len, *period)));
-                    false
-                }
-                Node::Scale { input, a } => {
-                    put(&mut graph, name, Box::new(InPlace::new(Scale(*a))));
-                    to(*input, "in");
-                    true
-                }
-                Node::Keep { input, k } => {
-                    put(&mut graph, name, Box::new(Stream::new(Keep::new(*k))));
-                    to(*input, "in");
-                    true
-                }
-                Node::Repeat { input, k } => {
-                    put(&mut graph, name, Box::new(Stream::new(Repeat::new(*k))));
-                    to(*input, "in");
-                    true
-                }
-                Node::Average { input, n } => {
-                    put(&mut graph, name, Box::new(Stream::new(Average::new(*n))));
-                    to(*input, "in");
-                    true
-                }
-                Node::Add { a, b } => {
-                    put(&mut graph, name, Box::<Add>::default());
-                    to(*a, "a");
-                    to(*b, "b");
-                    true
-                }
-                Node::Filter { input, modulus } => {
-                    put(&mut graph, name, Box::new(Filter::new(*modulus, None)));
-                    to(*input, "in");
-                    false
-                }
-                Node::Total { input, start } => {
-                    put(&mut graph, name, Box::<Total>::default());
-                    put(&mut graph, format!("back{number}"), Box::new(Filter::new(1, None)));
-                    to(*input, "in");
-                    let (_, capacity) = size(&mut random);
-                    let out = format!("n{number}.out");
-                    graph.connect_names(out, format!("back{number}.in")).capacity(capacity);
-                    graph
-                        .connect_names(format!("back{number}.out"), format!("n{number}.before"))
-                        .capacity(capacity)
-                        .initial(*start);
-                    false
-                }
-                Node::Merge { inputs } => {
-                    put(&mut graph, name, Box::new(Filter::new(1, Some(Merge::Ordered))));
-                    inputs.iter().for_each(|&input| to(input, "in"));
-                    false
-                }
-            };
-            is_samples.push(samples);
-            for (input, port) in inputs {
+            put(&mut graph, slow, name.clone(), node.operator());
+            if let Node::Total { start, .. } = node {
+                let back = format!("back{number}");
+                put(&mut graph, slow, back.clone(), Box::new(Filter::new(1, None)));
+                let (_, capacity) = size(&mut random);
+                graph.connect_names(format!("{name}.out"), format!("{back}.in")).capacity(capacity);
+                let again = graph.connect_names(format!("{back}.out"), format!("{name}.before"));
+                again.capacity(capacity).initial(*start);
+            }
+            for (input, port) in node.inputs() {
                 let (quantum, capacity) = size(&mut random);
-                let edge = graph.connect_names(format!("n{input}.out"), port).capacity(capacity);
-                if samples {
+                let edge = graph.connect_names(format!("n{input}.out"), format!("{name}.{port}"));
+                let edge = edge.capacity(capacity);
+                if node.sends_samples() {
                     edge.quantum(quantum);
                 }
             }
         }
-        for (number, &samples) in is_samples.iter().enumerate() {
+        for (number, node) in self.nodes.iter().enumerate() {
             let result = Arc::new(Mutex::new(Data::default()));
             results.push(Arc::clone(&result));
-            let name = format!("sink{number}");
-            if samples {
-                put(&mut graph, name, Box::new(ChunkSink::new(result)));
+            let sink: Box<dyn Operator> = if node.sends_samples() {
+                Box::new(ChunkSink::new(result))
             } else {
-                put(&mut graph, name, Box::new(MessageSink::new(result)));
-            }
+                Box::new(MessageSink::new(result))
+            };
+            put(&mut graph, slow, format!("sink{number}"), sink);
             let (_, capacity) = size(&mut random);
             graph.connect_names(format!("n{number}.out"), format!("sink{number}.in")).capacity(capacity);
         }
         (graph, results)
+    }
+}
+
+/// Adds an operator, whose steps take a random time first if there is a seed for that.
+fn put(graph: &mut Graph, slow: Option<u64>, name: String, operator: Box<dyn Operator>) {
+    match slow {
+        Some(seed) => graph.add_boxed(name, "slow", Box::new(Slow::new(operator, seed))),
+        None => graph.add_boxed(name, "plain", operator),
+    };
+}
+
+impl Node {
+    fn operator(&self) -> Box<dyn Operator> {
+        match self {
+            Node::Samples { seed, len } => Box::new(ChunkSource::new(*seed, *len)),
+            Node::Messages { len, period } => Box::new(MessageSource::new(*len, *period)),
+            Node::Scale { a, .. } => Box::new(InPlace::new(Scale(*a))),
+            Node::Keep { k, .. } => Box::new(Stream::new(Keep::new(*k))),
+            Node::Repeat { k, .. } => Box::new(Stream::new(Repeat::new(*k))),
+            Node::Average { n, .. } => Box::new(Stream::new(Average::new(*n))),
+            Node::Add { .. } => Box::<Add>::default(),
+            Node::Filter { modulus, .. } => Box::new(Filter::new(*modulus, None)),
+            Node::Total { .. } => Box::<Total>::default(),
+            Node::Merge { .. } => Box::new(Filter::new(1, Some(Merge::Ordered))),
+        }
+    }
+
+    /// Numbers of the nodes that it takes from, each with the port for them.
+    fn inputs(&self) -> Vec<(usize, &'static str)> {
+        match self {
+            Node::Samples { .. } | Node::Messages { .. } => Vec::new(),
+            Node::Add { a, b } => vec![(*a, "a"), (*b, "b")],
+            Node::Merge { inputs } => inputs.iter().map(|&input| (input, "in")).collect(),
+            Node::Scale { input, .. }
+            | Node::Keep { input, .. }
+            | Node::Repeat { input, .. }
+            | Node::Average { input, .. }
+            | Node::Filter { input, .. }
+            | Node::Total { input, .. } => vec![(*input, "in")],
+        }
+    }
+
+    /// Whether it sends chunks of samples; other nodes send single messages.
+    fn sends_samples(&self) -> bool {
+        !matches!(self, Node::Messages { .. } | Node::Filter { .. } | Node::Total { .. } | Node::Merge { .. })
     }
 }
 
