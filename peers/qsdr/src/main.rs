@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use futures::executor::block_on;
+use qsdr::BlockObject;
 use qsdr::buffers::CacheAlignedBuffer;
 use qsdr::prelude::*;
 use qsdr::scheduler::{run, sequence2, sequence3, sequence4, sequence5, sequence6, sequence7, sequence8};
@@ -103,9 +104,26 @@ fn measure(request: &Request, count: Count) -> String {
     }
 }
 
+/// A chain's operators, connected, before anything runs them.
+struct Blocks {
+    source: BlockObject<DummySource<Spsc, Spsc>>,
+    middles: Vec<BlockObject<Saxpy<Spsc, Spsc>>>,
+    last: BlockObject<Saxpy<Spsc, SpscRef>>,
+    sink: BlockObject<Sink<SpscRef>>,
+}
+
 fn chain(request: &Request, count: Count) -> Result<()> {
     anyhow::ensure!(request.kernels <= 6, "this program has chains of 6 at most");
     anyhow::ensure!(request.cores <= request.kernels, "with fewer operators than cores there is nothing to split");
+    let blocks = connected(request, count)?;
+    match request.cores {
+        _ if VARIANTS[request.variant].name == "tokio" => on_tokio(request, blocks),
+        1 => on_one_core(request, blocks),
+        _ => on_two_cores(request, blocks),
+    }
+}
+
+fn connected(request: &Request, count: Count) -> Result<Blocks> {
     let len = VARIANTS[request.variant].quantum / size_of::<f32>();
     let buffers = match BUFFERS[request.variant] {
         0 => request.cores + 1,
@@ -136,38 +154,47 @@ fn chain(request: &Request, count: Count) -> Result<()> {
     let source = graph.extract_block(source)?;
     let middles = middles.into_iter().map(|middle| graph.extract_block(middle)).collect::<Result<Vec<_>>>()?;
     let (last, sink) = (graph.extract_block(last)?, graph.extract_block(sink)?);
-    if VARIANTS[request.variant].name == "tokio" {
-        pin(request.on[0]);
-        let on = request.on.clone();
-        let next = std::sync::atomic::AtomicUsize::new(0);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(request.cores)
-            .on_thread_start(move || pin(on[next.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % on.len()]))
-            .build()?;
-        runtime.spawn(run(source.into_stream()));
-        for middle in middles {
-            runtime.spawn(run(middle.into_stream()));
-        }
-        runtime.spawn(run(last.into_stream()));
-        return runtime.block_on(async { runtime.spawn(run(sink.into_stream())).await? });
+    Ok(Blocks { source, middles, last, sink })
+}
+
+fn on_tokio(request: &Request, blocks: Blocks) -> Result<()> {
+    pin(request.on[0]);
+    let on = request.on.clone();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(request.cores)
+        .on_thread_start(move || pin(on[next.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % on.len()]))
+        .build()?;
+    runtime.spawn(run(blocks.source.into_stream()));
+    for middle in blocks.middles {
+        runtime.spawn(run(middle.into_stream()));
     }
-    // The first cores have one operator more.
-    let first = if request.cores == 1 { 0 } else { request.kernels.div_ceil(2) };
-    let mut middles: Vec<_> = middles.into_iter().map(|middle| middle.into_stream()).collect();
+    runtime.spawn(run(blocks.last.into_stream()));
+    runtime.block_on(async { runtime.spawn(run(blocks.sink.into_stream())).await? })
+}
+
+fn on_one_core(request: &Request, blocks: Blocks) -> Result<()> {
+    let (source, last, sink) = (blocks.source.into_stream(), blocks.last.into_stream(), blocks.sink.into_stream());
+    let mut middles = blocks.middles.into_iter().map(|middle| middle.into_stream());
+    let mut next = || middles.next().expect("as many as were counted");
+    pin(request.on[0]);
+    match request.kernels {
+        1 => block_on(run(sequence3(source, last, sink))),
+        2 => block_on(run(sequence4(source, next(), last, sink))),
+        3 => block_on(run(sequence5(source, next(), next(), last, sink))),
+        4 => block_on(run(sequence6(source, next(), next(), next(), last, sink))),
+        5 => block_on(run(sequence7(source, next(), next(), next(), next(), last, sink))),
+        _ => block_on(run(sequence8(source, next(), next(), next(), next(), next(), last, sink))),
+    }
+}
+
+/// The first core has one operator more where they are odd in number.
+fn on_two_cores(request: &Request, blocks: Blocks) -> Result<()> {
+    let first = request.kernels.div_ceil(2);
+    let (source, last, sink) = (blocks.source.into_stream(), blocks.last.into_stream(), blocks.sink.into_stream());
+    let mut middles: Vec<_> = blocks.middles.into_iter().map(|middle| middle.into_stream()).collect();
     let mut second = middles.split_off(first).into_iter();
     let mut next = || second.next().expect("as many as were counted");
-    let (source, last, sink) = (source.into_stream(), last.into_stream(), sink.into_stream());
-    if request.cores == 1 {
-        pin(request.on[0]);
-        return match request.kernels {
-            1 => block_on(run(sequence3(source, last, sink))),
-            2 => block_on(run(sequence4(source, next(), last, sink))),
-            3 => block_on(run(sequence5(source, next(), next(), last, sink))),
-            4 => block_on(run(sequence6(source, next(), next(), next(), last, sink))),
-            5 => block_on(run(sequence7(source, next(), next(), next(), next(), last, sink))),
-            _ => block_on(run(sequence8(source, next(), next(), next(), next(), next(), last, sink))),
-        };
-    }
     let core = request.on[0];
     let mut before = middles.into_iter();
     let thread = std::thread::spawn(move || {
