@@ -75,7 +75,7 @@ fn show(values: &[f64]) -> String {
 }
 
 fn main() {
-    println!("ns between two workers, median (least, most) of {ROUNDS} rounds, all cases in turn");
+    println!("ns between two workers, median (minimum, maximum) of {ROUNDS} rounds; the cases alternate");
     let cases: [Case; 5] = [
         ("stream, capacity 1024, spin", || stream(Idle::Spin, 1024)),
         ("stream, capacity 1024, park", || stream(Idle::Park, 1024)),

@@ -93,7 +93,9 @@ fn engine(operators: usize, capacity: usize) -> f64 {
 }
 
 fn main() {
-    println!("ns per operator and message, median (least, most) of {ROUNDS} rounds of {MESSAGES} messages");
+    println!(
+        "ns per operator and message, median (minimum, maximum) of {ROUNDS} rounds of {MESSAGES} messages"
+    );
     for operators in [1, 4, 6, 14] {
         let steps = (operators + 2) as f64;
         let (mut ours, mut one, mut bares) = (Vec::new(), Vec::new(), Vec::new());

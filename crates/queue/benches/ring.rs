@@ -260,7 +260,7 @@ fn main() {
             times.push(case());
         }
     }
-    println!("u64 between two cores, ns: median (least, most) of {ROUNDS} rounds");
+    println!("u64 between two cores, ns: median (minimum, maximum) of {ROUNDS} rounds");
     for (mut times, (name, _)) in times.into_iter().zip(cases) {
         times.sort_by(f64::total_cmp);
         println!("{name:34} {:6.1} ({:6.1}, {:6.1})", times[ROUNDS / 2], times[0], times[ROUNDS - 1]);

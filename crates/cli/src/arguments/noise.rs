@@ -37,7 +37,7 @@ pub enum NoiseCommand {
     /// Compare records in a table, with the two plots of the published experiment
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareArguments),
-    /// Measure with a normal and a real-time thread, in turn, and compare
+    /// Measure alternately with a normal and a real-time thread, and compare
     Experiment(ExperimentArguments),
     /// Project the noise of a record to a parallel job whose nodes wait for each other after every step
     #[command(after_help = PROJECT_HELP)]
@@ -172,7 +172,7 @@ pub struct SessionArguments {
     /// CPUs for the other threads of this command [default: those that are not measured]
     #[arg(long, short = 'H', value_name = "LIST", allow_hyphen_values = true)]
     pub house_keeping: Option<CoreSet>,
-    /// Scheduling policy of the measuring threads: o:NICE, f:PRIO, r:PRIO or d:RUNTIME:PERIOD
+    /// Scheduling policy of the measuring threads: o:NICE (normal), f:PRIO (FIFO), r:PRIO (RR) or d:RUNTIME:PERIOD (DEADLINE)
     #[arg(long, short = 'P', value_name = "POLICY", allow_hyphen_values = true)]
     pub priority: Option<Policy>,
     /// Duration, e.g. 20s, 5m or 1h [default: until Ctrl-C]

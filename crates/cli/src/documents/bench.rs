@@ -12,7 +12,7 @@ pub fn overhead(found: &Overhead, plot: Option<&Path>) -> Document {
     let cpu = result.machine.cpu_model.as_deref().unwrap_or("unknown processor");
     let cores = result.machine.cores_online.map_or(String::new(), |cores| format!(", {cores} cores"));
     let head = vec![
-        format!("overhead: median, least and most of {} runs, all cases in turn", parameter("runs")),
+        format!("overhead: median, minimum and maximum of {} runs; the cases alternate", parameter("runs")),
         format!("{cpu}{cores}, idle {}", parameter("idle").trim_matches('"')),
         "times in ns, switches and futex calls are per iteration: one step of every operator".to_owned(),
     ];

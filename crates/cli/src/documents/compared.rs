@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Returns the noise in per cent of the time: mean, least and most of the cores.
+/// Returns the noise in per cent of the time: mean, minimum and maximum of the cores.
 fn shares(record: &NoiseRecord) -> (f64, f64, f64) {
     let shares: Vec<f64> = record.cpus.iter().map(|cpu| 100.0 * (1.0 - cpu.available())).collect();
     let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
@@ -58,8 +58,8 @@ pub fn noise_compared(records: &[NoiseRecord], plot: Option<&Path>) -> Document 
         columns: vec![
             Column::new("set_up", "setup", Unit::Text),
             Column::new("mean_share", "noise", Unit::Percent),
-            Column::new("min_share", "least", Unit::Percent),
-            Column::new("max_share", "most", Unit::Percent),
+            Column::new("min_share", "minimum", Unit::Percent),
+            Column::new("max_share", "maximum", Unit::Percent),
             Column::new("gaps_per_s", "gaps per s", Unit::Factor),
             Column::new("median_ns", "median gap", Unit::Micros),
             Column::new("p99_ns", "99 %", Unit::Micros),
@@ -68,7 +68,7 @@ pub fn noise_compared(records: &[NoiseRecord], plot: Option<&Path>) -> Document 
         ],
         rows: rows.collect(),
     };
-    let head = vec!["noise compared: mean, least and most of the CPUs of each setup".to_owned()];
+    let head = vec!["noise compared: mean, minimum and maximum over the CPUs of each setup".to_owned()];
     let tail = plot.map(|path| format!("plot written to {}", path.display())).into_iter().collect();
     let json = json!({ "records": records });
     Document { head, tables: vec![table], tail, json }

@@ -9,7 +9,7 @@ pub fn explain(result: &BenchResult) -> Document {
     let cpu = result.machine.cpu_model.as_deref().unwrap_or("unknown processor");
     let head = vec![
         format!(
-            "explain: median of {} pairs of runs, with and without explaining in turn",
+            "explain: median of {} pairs of runs, alternately with and without explaining",
             parameter("pairs")
         ),
         format!(

@@ -17,7 +17,7 @@ pub fn bench_pipeline(found: &pipeline::PipelineResults) -> Document {
     };
     let head = vec![
         format!(
-            "{}: medians of {} rounds of {} s at most, all schedulers in turn",
+            "{}: medians of {} rounds of {} s at most; the schedulers alternate",
             parameter("pipeline"),
             parameter("rounds"),
             parameter("seconds")

@@ -11,7 +11,10 @@ pub fn queue(result: &BenchResult, plot: Option<&Path>) -> Document {
     let cpu = result.machine.cpu_model.as_deref().unwrap_or("unknown processor");
     let cores = result.machine.cores_online.map_or(String::new(), |cores| format!(", {cores} cores"));
     let head = vec![
-        format!("queue: median, least and most of {} rounds, all designs in turn", parameter("repeats")),
+        format!(
+            "queue: median, minimum and maximum of {} rounds; the designs alternate",
+            parameter("repeats")
+        ),
         format!("{cpu}{cores}"),
         format!(
             "one producer: {} items; {} producers: {} items; the callback is an indirect call and one locked add",

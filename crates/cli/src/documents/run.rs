@@ -240,7 +240,7 @@ fn faults(record: &Record) -> Vec<String> {
     let more = survived.count().saturating_sub(FAULTS) as u64
         + (record.faults_total - kept.min(record.faults_total));
     if more > 0 {
-        lines.push(format!("failed: {more} more; the record has the first {kept}"));
+        lines.push(format!("failed: {more} more failures; the record lists the first {kept}"));
     }
     lines
 }

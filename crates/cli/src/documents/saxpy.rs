@@ -13,7 +13,7 @@ pub fn saxpy(found: &SaxpyResults, plot: Option<&Path>) -> Document {
     let cores = result.machine.cores_online.map_or(String::new(), |cores| format!(", {cores} cores"));
     let head = vec![
         format!(
-            "saxpy: source, M times y = a · x + b, sink; medians of {} rounds of {} s, all in turn",
+            "saxpy: source, M times y = a · x + b, sink; medians of {} rounds of {} s; the cases alternate",
             parameter("rounds"),
             parameter("seconds")
         ),

@@ -36,7 +36,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "rates of the pipeline",
         what: "If a period or limit is close to the cost of a wake-up and a clock read here, a worker that parks cannot keep it.",
-        how: "idle = \"spin\" on an isolated core, dma_latency = \"0us\", or longer periods.",
+        how: "Let the worker spin on an isolated core (idle = \"spin\"), hold dma_latency = \"0us\", or choose longer periods.",
         cost: "A spinning worker's core does nothing else.",
         skip: "If some misses are acceptable.",
         judge: rates,

@@ -98,7 +98,7 @@ impl SampleWriter {
     pub fn sum_up(&self, cx: &mut Context) {
         let Lost { clipped, not_finite } = self.lost;
         if clipped > 0 {
-            cx.note(format!("{clipped} numbers were beyond full scale and were clipped: reduce the gain"));
+            cx.note(format!("{clipped} samples exceeded full scale and were clipped: reduce the gain"));
         }
         if not_finite > 0 {
             let how = if self.coding == Coding::F32 { "unchanged" } else { "as 0" };

@@ -281,7 +281,7 @@ fn a_dead_lock_is_an_error_that_names_who_waits_for_what() {
         "dead-lock: ",
         "ones waits for room on ones.out → both.a (2 of 2)",
         "both waits for a message on silent.out → both.b",
-        "silent waits for nothing that can come",
+        "silent waits for something that can never come",
     ] {
         assert!(reason.contains(part), "{part}: {reason}");
     }

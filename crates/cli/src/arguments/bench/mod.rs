@@ -25,7 +25,7 @@ EXAMPLES
   onbeat bench overhead --cases tx_rx --format json     measure one case, and print JSON
   onbeat bench overhead --plot overhead.svg             also write a plot
   onbeat bench overhead --peer holoscan --python holoscan/bin/python
-                                                        compare with Holoscan, in turn";
+                                                        compare with Holoscan, alternating";
 
 const QUEUE_EXAMPLES: &str = "\
 EXAMPLES
@@ -53,7 +53,7 @@ pub enum BenchCommand {
     /// Frame jitter next to a competing load on the same core, per scheduling policy, with causes
     #[command(before_help = realtime::EXAMPLES)]
     Realtime(RealtimeArguments),
-    /// Cost of explaining late messages: the same chains with and without explaining, in turn
+    /// Cost of explaining late messages: the same chains alternately with and without explaining
     #[command(before_help = explain::EXAMPLES)]
     Explain(ExplainArguments),
 }
@@ -73,7 +73,7 @@ pub struct QueueArguments {
     /// the kernel). With apart, bursts are measured both ways
     #[arg(long, value_name = "HOW", default_value = "apart", value_parser = placements())]
     place: queue::Placement,
-    /// Number of measurements of each design, in turn; the result is the median
+    /// Number of measurements of each design, alternating; the result is the median
     #[arg(default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     repeats: u16,
     /// Rounds of the lost-event test, per design; 0 skips it
@@ -141,7 +141,7 @@ pub struct OverheadArguments {
     /// Warm-up iterations per run
     #[arg(long, value_name = "N", default_value_t = OverheadSettings::default().warm_up, allow_hyphen_values = true, value_parser = count())]
     warm_up: u64,
-    /// Number of measurements of each case, in turn; the result is the median
+    /// Number of measurements of each case, alternating; the result is the median
     #[arg(long, value_name = "N", default_value_t = 9, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
@@ -149,7 +149,7 @@ pub struct OverheadArguments {
     /// run, after the warm-up) or both
     #[arg(long, value_name = "HOW", default_value = "both", value_parser = methods())]
     method: Method,
-    /// Other runtime to compare with, which runs the same cases in turn
+    /// Other runtime to compare with, which runs the same cases alternately
     #[arg(long, value_name = "NAME", value_parser = ["holoscan"])]
     peer: Option<String>,
     /// Python interpreter that can import the peer

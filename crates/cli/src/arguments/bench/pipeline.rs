@@ -29,7 +29,7 @@ pub struct BenchPipelineArguments {
     /// Longest duration of one run, in seconds
     #[arg(long, value_name = "S", default_value_t = pipeline::PipelineSettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
-    /// Number of runs under each scheduler, in turn; the result is the median
+    /// Number of runs under each scheduler, alternating; the result is the median
     #[arg(long, value_name = "N", default_value_t = 5, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
@@ -63,7 +63,7 @@ pub struct BenchPlanArguments {
     /// Duration of one run, in seconds
     #[arg(long, value_name = "S", default_value_t = shapes::ShapesSettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
-    /// Number of runs of each graph under each scheduler, in turn
+    /// Number of runs of each graph under each scheduler, alternating
     #[arg(long, value_name = "N", default_value_t = 5, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,

@@ -13,7 +13,7 @@ EXAMPLES
   onbeat bench realtime --scheduling-policy SCHED_FIFO --output realtime
                                                         measure one policy; write JSON and SVG
   onbeat bench realtime --peer holoscan --python holoscan/bin/python
-                                                        compare with Holoscan, in turn";
+                                                        compare with Holoscan, alternating";
 
 #[derive(Debug, Args)]
 pub struct RealtimeArguments {
@@ -41,7 +41,7 @@ pub struct RealtimeArguments {
     /// Length of the array of the frame operator
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     bm_workload_size: u32,
-    /// Number of workers for the load operators; in the baseline they also step the frame operator
+    /// Number of workers for the load operators; in the baseline, which has no worker apart for the frame operator, they step it, too
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     worker_thread_number: u16,
     /// Number of load operators
@@ -57,7 +57,7 @@ pub struct RealtimeArguments {
     /// Number of rounds over all passes; the result is the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Other runtime to compare with, which runs the same passes in turn
+    /// Other runtime to compare with, which runs the same passes alternately
     #[arg(long, value_name = "NAME", value_parser = ["holoscan"])]
     peer: Option<String>,
     /// Python interpreter that can import the peer

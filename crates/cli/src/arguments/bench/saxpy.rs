@@ -35,13 +35,13 @@ pub struct SaxpyArguments {
     /// replicated each worker has the whole chain
     #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = modes())]
     mode: Vec<Mode>,
-    /// Measure in place: saxpy changes its input chunk [default: both in and out of place]
+    /// Measure only in place, where saxpy changes its input chunk [default: in place and out of place]
     #[arg(long)]
     in_place: bool,
-    /// Measure out of place: saxpy writes a new chunk
+    /// Measure only out of place, where saxpy writes a new chunk
     #[arg(long)]
     out_of_place: bool,
-    /// Implementation of saxpy in place: the built-in one, or one written as a user would
+    /// In-place saxpy operator to measure: the built-in one, or one as a user would write it
     #[arg(long, value_delimiter = ',', value_name = "NAMES", default_value = "built_in", value_parser = operators())]
     operator: Vec<Whose>,
     /// Numbers of chunks in circulation between cores, for pinned and for plain loops; 0 means one more
@@ -54,14 +54,14 @@ pub struct SaxpyArguments {
     /// Duration of one measurement, in seconds; at least 0.2 s for a peer
     #[arg(long, value_name = "S", default_value_t = SaxpySettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
-    /// Number of measurements of each case, in turn; the result is the median
+    /// Number of measurements of each case, alternating; the result is the median
     #[arg(long, value_name = "N", default_value_t = 15, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// Number of repetitions of a measurement that was disturbed; the least disturbed one counts
     #[arg(long, value_name = "N", default_value_t = 3, allow_hyphen_values = true)]
     again: u8,
-    /// Compare with other runtimes, which run the same chains in turn; DIR is the project's folder `peers`
+    /// Compare with other runtimes, which run the same chains alternately; DIR is the project's folder `peers`
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "peers")]
     peers: Option<PathBuf>,
     /// Write a plot of the results to this file

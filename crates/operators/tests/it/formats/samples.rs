@@ -129,7 +129,7 @@ fn what_is_lost_is_said() {
     assert_eq!(
         seen.notes(),
         [
-            "1 numbers were beyond full scale and were clipped: reduce the gain",
+            "1 samples exceeded full scale and were clipped: reduce the gain",
             "2 numbers were not finite and were written as 0"
         ]
     );

@@ -118,7 +118,7 @@ impl Worker {
             }
             if node.source && waits.is_empty() {
                 waits.push(
-                    "nothing that can come: its step returned `Wait`, and no input wakes it".to_string(),
+                    "something that can never come: its step returned `Wait`, but it has no input that could wake it".to_string(),
                 );
             }
             if waits.is_empty() {
