@@ -172,7 +172,8 @@ pub struct SessionArguments {
     /// CPUs for the other threads of this command [default: those that are not measured]
     #[arg(long, short = 'H', value_name = "LIST", allow_hyphen_values = true)]
     pub house_keeping: Option<CoreSet>,
-    /// Scheduling policy of the measuring threads: o:NICE (normal), f:PRIO (FIFO), r:PRIO (RR) or d:RUNTIME:PERIOD (DEADLINE)
+    /// Scheduling policy of the measuring threads: o:NICE (normal), f:PRIO (FIFO), r:PRIO (RR) or
+    /// d:RUNTIME:PERIOD (deadline)
     #[arg(long, short = 'P', value_name = "POLICY", allow_hyphen_values = true)]
     pub priority: Option<Policy>,
     /// Duration, e.g. 20s, 5m or 1h [default: until Ctrl-C]

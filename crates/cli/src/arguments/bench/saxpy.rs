@@ -61,7 +61,7 @@ pub struct SaxpyArguments {
     /// Number of repetitions of a measurement that was disturbed; the least disturbed one counts
     #[arg(long, value_name = "N", default_value_t = 3, allow_hyphen_values = true)]
     again: u8,
-    /// Compare with other runtimes, which run the same chains alternately; DIR is the project's folder `peers`
+    /// Compare with other runtimes, alternating with the same chains; DIR is the project's folder `peers`
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "peers")]
     peers: Option<PathBuf>,
     /// Write a plot of the results to this file
