@@ -1,4 +1,4 @@
-//! LiveRun view of a run: full-screen on a terminal, else line by line.
+//! Live view of a run: full-screen on a terminal, else line by line.
 
 use crate::documents;
 use crate::error::CommandError;
@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for a key, and delay until the end of the run is noticed.
 const POLL: Duration = Duration::from_millis(100);
 
-/// LiveRun view of a run. Rates come from two consecutive states.
+/// Live view of a run. Rates come from two consecutive states.
 pub struct LiveRun {
     screen: Option<Screen>,
     state: ViewState,
@@ -80,7 +80,7 @@ impl LiveRun {
     }
 }
 
-/// LiveRun view of a run in this process, on its own thread.
+/// Live view of a run in this process, on its own thread.
 pub struct Top(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Top {

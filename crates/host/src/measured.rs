@@ -30,7 +30,7 @@ pub struct Measurements {
 /// Number of interrupts, by name.
 pub type InterruptCounts = Vec<(String, u64)>;
 
-/// WakeLatency-up latency, in nanoseconds.
+/// Wake-up latency, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WakeLatency {
     /// Median.
@@ -50,7 +50,7 @@ pub struct StolenTime {
     pub of_ns: u64,
 }
 
-/// NoiseSummary of the cores.
+/// Noise of the cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoiseSummary {
     /// Measurements time, summed over all cores.

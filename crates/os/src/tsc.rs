@@ -104,7 +104,7 @@ pub struct Clock {
     steadiness: Steadiness,
 }
 
-/// ClockSource that a [`Clock`] reads.
+/// Time source that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClockSource {
     /// The processor's time stamp counter.

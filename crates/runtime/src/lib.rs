@@ -3,8 +3,8 @@
 //! Users write an [`Operator`], connect several in a [`Graph`], and run it with [`Options`]. The result is a
 //! record of all measurements. [`Pipeline`] reads a graph and its options from TOML.
 //!
-//! Folders are layers, the lowest first. A file uses its own layer and those above it in this table;
-//! `ci/layers` checks that.
+//! Folders are layers, the lowest first. A file may use only its own layer and lower ones, which are the
+//! rows above it; `ci/layers` checks that.
 //!
 //! | layer | contents |
 //! |---|---|

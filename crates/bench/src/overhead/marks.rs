@@ -42,7 +42,7 @@ pub(super) struct Times {
 /// Kernel counters at the beginning and the end of the measured part.
 #[derive(Debug)]
 pub(super) struct UsageCounts {
-    /// EventCounter of futex calls, if available and wanted.
+    /// Counter of futex calls, if available and wanted.
     futex: Option<EventCounter>,
     taken: Mutex<[Option<UsageSample>; 2]>,
 }

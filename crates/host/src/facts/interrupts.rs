@@ -1,4 +1,4 @@
-//! InterruptFacts, and background work of the kernel.
+//! Interrupts, and background work of the kernel.
 
 use crate::fact::{self, Fact};
 use crate::lists;
@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use onbeat_os::CoreSet;
 use std::collections::BTreeMap;
 
-/// InterruptFacts and background work of the kernel.
+/// Interrupts and background work of the kernel.
 #[derive(Debug, Clone, Default)]
 pub struct InterruptFacts {
     /// Cores that new interrupts may come to.

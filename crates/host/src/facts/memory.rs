@@ -1,9 +1,9 @@
-//! MemoryFacts settings, and background work on memory.
+//! Settings of memory, and background work on memory.
 
 use crate::fact::{self, Fact};
 use crate::tree::Tree;
 
-/// MemoryFacts settings.
+/// Settings of memory.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFacts {
     /// Swap devices and files.
@@ -24,7 +24,7 @@ pub struct MemoryFacts {
     pub damon: Fact<Vec<(String, String)>>,
     /// `vm.stat_interval`, in seconds.
     pub stat_interval_s: Fact<i64>,
-    /// InterruptFacts of a memory balloon, by name and count.
+    /// Interrupts of a memory balloon, by name and count.
     pub balloon: Fact<Vec<(String, u64)>>,
 }
 

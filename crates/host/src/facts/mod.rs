@@ -30,11 +30,11 @@ pub struct Facts {
     pub cpus: CpuFacts,
     /// Clocks, clock rates and idle states.
     pub power: PowerFacts,
-    /// SchedulerFacts settings.
+    /// Settings of the scheduler.
     pub scheduler: SchedulerFacts,
-    /// MemoryFacts settings.
+    /// Settings of memory.
     pub memory: MemoryFacts,
-    /// InterruptFacts and background work of the kernel.
+    /// Interrupts and background work of the kernel.
     pub interrupts: InterruptFacts,
     /// Container, hypervisor, control group.
     pub environment: Environment,

@@ -1,9 +1,9 @@
-//! SchedulerFacts settings.
+//! Settings of the scheduler.
 
 use crate::fact::{self, Fact};
 use crate::tree::Tree;
 
-/// SchedulerFacts settings.
+/// Settings of the scheduler.
 #[derive(Debug, Clone, Default)]
 pub struct SchedulerFacts {
     /// `kernel.sched_rt_runtime_us`; -1 for no limit.

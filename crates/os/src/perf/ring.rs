@@ -1,4 +1,4 @@
-//! PerfRing of one core.
+//! Ring of one core.
 
 #![allow(clippy::disallowed_types, reason = "these words are shared with the kernel")]
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::attributes::{Attributes, TYPE_TRACEPOINT, flag, open, sample};
 
-/// PerfRing of one core.
+/// Ring of one core.
 ///
 /// Its records have the header of `perf_event_open(2)`; a sample (type 9) then has `pid` and `tid` (u32
 /// each), the time in nanoseconds on `CLOCK_MONOTONIC` (u64), the length of what follows (u32), and the bytes

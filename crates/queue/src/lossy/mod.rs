@@ -37,7 +37,7 @@ use word::{SlotPosition, SlotWord, WordLayout};
 /// assert_eq!((ring.sent(&producer), ring.dropped(&producer), ring.taken(&consumer)), (3, 1, 1));
 /// ```
 pub struct Lossy<T> {
-    /// WordLayout of the words in `slots`.
+    /// Layout of the words in `slots`.
     layout: WordLayout,
     /// One [`SlotWord`] per slot.
     slots: Box<[AtomicU64]>,
@@ -52,7 +52,7 @@ pub struct Lossy<T> {
 /// Private to the producer.
 #[derive(Clone, Copy)]
 struct LossyWriter {
-    /// SlotPosition of the next item.
+    /// Position of the next item.
     at: SlotPosition,
     /// The cell that the producer holds, without an item.
     cell: u32,
@@ -69,7 +69,7 @@ struct LossyWriter {
 /// Private to the consumer.
 #[derive(Clone, Copy)]
 struct LossyReader {
-    /// SlotPosition of the oldest item that can still be there.
+    /// Position of the oldest item that can still be there.
     at: SlotPosition,
     /// The cell that the consumer holds.
     cell: u32,

@@ -23,14 +23,16 @@ use std::any::Any;
 
 /// A node of a pipeline: typed ports, and a `step` that reads some and writes others.
 ///
-/// The engine calls the methods in this order, always on a worker thread, one at a time:
+/// The engine calls these three in this order, always on a worker thread, one at a time:
 ///
 /// 1. [`start`](Operator::start), once, before any step of the run.
 /// 2. [`step`](Operator::step), each time that every required input has a message (or has ended) and every
 ///    output has room for one. [`Graph::when`](crate::Graph::when) adds or replaces conditions.
 /// 3. [`stop`](Operator::stop), once, however the run ended.
 ///
-/// Only [`ports`](Operator::ports) and `step` are required.
+/// Only [`ports`](Operator::ports) and `step` are required. The rest is for operators that can be restarted
+/// (`restart`, `restartable`), replicated (`replica`), changed during a run (`settable`, `set`, `set_at`) or
+/// made cheaper (`degrade`), that keep time (`rate`), or that handle chunks in a chain (`inline`).
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};

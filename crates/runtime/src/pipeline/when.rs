@@ -32,7 +32,7 @@ const FORMS: [(&str, &[&str]); 14] = [
     ("messages", &["port"]),
 ];
 
-/// ConditionTable of one operator, and their form for the record.
+/// Conditions of one operator, and their form for the record.
 pub(super) struct ConditionTable {
     pub list: Vec<When>,
     pub shown: Value,

@@ -16,7 +16,7 @@ pub(super) struct ConditionItems {
     items: Vec<Option<u32>>,
     /// Number of operators that wait for something outside the graph.
     pub outside: u32,
-    /// FileWatcher of files, if an operator waits for one.
+    /// Watches files, if an operator waits for one.
     pub watcher: Option<Arc<FileWatcher>>,
 }
 

@@ -154,7 +154,7 @@ impl Drop for TeamHold<'_> {
 /// Place of one part in its team.
 pub(crate) struct Seat {
     pub team: Team,
-    /// WorkerInbox of this part.
+    /// Inbox of this part.
     pub inbox: Arc<WorkerInbox>,
     pub part: usize,
     /// Orders from outside.

@@ -132,7 +132,7 @@ pub(crate) enum EdgePlacement<'o> {
     Cross([(&'o Owner, EdgeSpec, Notifier); 2]),
 }
 
-/// Both typed ends of a new edge and its probe. The ends are an [`AnyEdge`] for the M of the ports.
+/// Both typed ends of a new edge and its probe. The ends are an [`AnyEdge`] for the ports' message type.
 pub(crate) struct NewEdge {
     pub out: Box<dyn Any + Send>,
     pub input: Box<dyn Any + Send>,

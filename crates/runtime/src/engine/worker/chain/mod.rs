@@ -15,7 +15,7 @@ pub(crate) mod wave;
 use super::{Failure, Worker};
 use crate::Error;
 use crate::base::slot::within;
-use crate::operator::context::{Context, DONE, Hold, NONE, flag};
+use crate::operator::context::Context;
 pub(crate) use executor::Executor;
 use poll::PollRate;
 use state::{DirectCounts, PartialCounts};
@@ -109,94 +109,6 @@ impl Chain {
 }
 
 impl Worker {
-    /// Makes a step of the chain of this operator, if possible. False if the operator must be stepped on its
-    /// own.
-    #[inline]
-    pub(super) fn step_chain(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
-        let Some(chain) = &mut self.chains[operator as usize] else {
-            return self.step_member(cx, operator);
-        };
-        let (first, last) = (chain.first, chain.last);
-        let (unmet, flags) = combined(cx, first, last);
-        if flags & !flag::RECORDED != flag::CHAINED || chain.is_loose {
-            return self.step_loose(cx, operator, flags);
-        }
-        cx.hot[first as usize].left = 1;
-        (cx.next, cx.popped) = (NONE, 0);
-        if unmet != 0 {
-            hold_chain(cx, first, last);
-            self.note_hold_of_chain(cx, first, last);
-            return Ok(true);
-        }
-        if !self.equip_chain(cx, first) {
-            return Ok(false);
-        }
-        self.go_through(cx, first, false).map(|()| true)
-    }
-
-    /// Gets a spare chunk if operators inside write other chunks. False if there is none: then they are
-    /// stepped one by one, and each waits for a chunk.
-    #[inline]
-    pub(super) fn equip_chain(&mut self, cx: &Context, first: u32) -> bool {
-        let Some(chain) = &mut self.chains[first as usize] else { return false };
-        let is_equipped = chain.rewriting == 0 || chain.executor.equip(cx);
-        chain.is_loose |= !is_equipped;
-        is_equipped
-    }
-
-    /// [`step_chain`](Self::step_chain) if something was, or is, unusual.
-    #[cold]
-    fn step_loose(&mut self, cx: &mut Context, first: u32, flags: u32) -> Result<bool, Failure> {
-        let is_tight = flags & !flag::RECORDED == flag::CHAINED
-            && self.chains[first as usize].as_ref().is_some_and(|chain| self.is_tight(cx, chain));
-        if let Some(chain) = &mut self.chains[first as usize] {
-            chain.is_loose = !is_tight;
-        }
-        if is_tight { self.step_chain(cx, first) } else { Ok(false) }
-    }
-
-    /// [`step_chain`](Self::step_chain) if the source has its turn, or an operator inside other than the
-    /// first is ready. If no message is queued before that operator, it is ready because a condition of the
-    /// whole chain holds again.
-    fn step_member(&mut self, cx: &mut Context, operator: u32) -> Result<bool, Failure> {
-        let first = self.nodes[operator as usize].chain;
-        let Some(chain) = first.and_then(|first| self.chains[first as usize].as_mut()) else {
-            return Ok(false);
-        };
-        if operator < chain.first {
-            return self.step_source(cx, operator);
-        }
-        let has_message = self.nodes[operator as usize]
-            .inputs
-            .iter()
-            .any(|&edge| self.edges[edge as usize].probe.len(&cx.owner) > 0);
-        if cx.hot[operator as usize].flags & !flag::RECORDED != flag::CHAINED || has_message {
-            chain.is_loose = true;
-            return Ok(false);
-        }
-        cx.hot[operator as usize].left = 1;
-        (cx.next, cx.popped) = (NONE, 0);
-        if chain.executor.has_input(cx) {
-            cx.ready.set(chain.first);
-        }
-        Ok(true)
-    }
-
-    /// Takes the next message of the source, which has its turn, through the chain, if possible.
-    fn step_source(&mut self, cx: &mut Context, source: u32) -> Result<bool, Failure> {
-        let Some(chain) = self.chain_of(source) else { return Ok(false) };
-        let (first, last) = (chain.first, chain.last);
-        let (unmet, flags) = combined(cx, source, last);
-        if flags & !flag::RECORDED != flag::CHAINED | flag::SOURCE || unmet != 0 || chain.is_loose {
-            return Ok(false);
-        }
-        if !self.equip_chain(cx, first) {
-            return Ok(false);
-        }
-        cx.hot[source as usize].left = 1;
-        self.go_through(cx, first, true).map(|()| true)
-    }
-
     /// Chain to which an operator belongs, ends included.
     fn chain_of(&self, operator: u32) -> Option<&Chain> {
         self.nodes.get(operator as usize)?.chain.and_then(|first| self.chains[first as usize].as_ref())
@@ -302,24 +214,5 @@ impl Worker {
             _ if to > chain.last => chain.direct.to_sink,
             _ => chain.passes + chain.unqueued[(to - chain.first - 1) as usize],
         })
-    }
-}
-
-/// Unmet conditions and flags of several operators, combined by OR.
-#[inline]
-fn combined(cx: &Context, first: u32, last: u32) -> (u32, u32) {
-    let all = &cx.hot[first as usize..=last as usize];
-    all.iter().fold((0, 0), |(unmet, flags), hot| (unmet | hot.unmet, flags | hot.flags))
-}
-
-/// Holds a chain of which an operator may not be stepped. When that operator may be stepped again, the chain
-/// continues.
-#[cold]
-fn hold_chain(cx: &mut Context, first: u32, last: u32) {
-    for operator in first..=last {
-        let unmet = cx.hot[operator as usize].unmet;
-        if unmet != 0 && unmet < DONE && cx.held[operator as usize] == Hold::No {
-            cx.held[operator as usize] = Hold::Ready;
-        }
     }
 }
