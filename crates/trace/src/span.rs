@@ -62,7 +62,7 @@ pub struct OffCpu {
     pub from_cpu: u32,
     /// Core that it came back to; `from_cpu` while it has none.
     pub cpu: u32,
-    /// Who or what woke the thread, if known.
+    /// Cause of the wake-up, if known.
     pub woken_by: Option<WakeSource>,
 }
 
@@ -108,7 +108,7 @@ pub enum Left {
     Stopped,
 }
 
-/// Who or what wakes a thread.
+/// Cause of a thread's wake-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WakeSource {
     /// Thread that had the core at the wake-up.
