@@ -110,11 +110,11 @@ fn what_cannot_be_is_refused() {
         (&["--mode", "pinned", "--cores", "1"], &["nothing can be measured", "pinned needs"]),
         (&["--operator", "mine"], &["'mine' for '--operator", "own"]),
         (&["--seconds", "0"], &["seconds: 0: it must be from 0.001 to 60"]),
-        (&["--seconds", "-1"], &["seconds: -1: give"]),
+        (&["--seconds", "-1"], &["seconds: -1: it must be from 0.001 to 60"]),
         (&["--rounds", "0"], &["'0' for '--rounds"]),
         (&["--on", "8191"], &["on: core 8191 is not available to this process"]),
         (&["--idle", "nap"], &["`nap` is not an idle setting"]),
-        (&["--peers=nowhere"], &["there is no nowhere/saxpy.sh", "--peers=DIR"]),
+        (&["--peers=nowhere"], &["nowhere/saxpy.sh does not exist", "--peers=DIR"]),
         (&["--plot", "o.png"], &["plots are written as SVG"]),
     ] {
         let mut all = vec!["bench", "saxpy"];
