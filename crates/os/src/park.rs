@@ -3,15 +3,17 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, OnceLock};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::futex::{self, Wake};
+use crate::poll::Poll;
 
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
+const POLLING: u32 = 3;
 
 /// How a [`Parker::park_until`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +21,8 @@ const NOTIFIED: u32 = 2;
 pub enum Unparked {
     /// An [`Unparker::unpark`] notified it.
     Notified,
+    /// A descriptor may be ready. Only [`Parker::park_polling`] returns this.
+    Ready,
     /// The deadline passed without a notification.
     TimedOut,
 }
@@ -48,7 +52,11 @@ pub struct Unparker {
 /// does not disturb other data of the waiter.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct ParkWord(AtomicU32);
+struct ParkWord {
+    state: AtomicU32,
+    /// Where the waiter waits in [`POLLING`]. Set before the first time.
+    poll: OnceLock<Arc<Poll>>,
+}
 
 impl Parker {
     /// Makes a parker without a notification.
@@ -86,12 +94,37 @@ impl Parker {
         self.wait(Some(deadline_ns))
     }
 
+    /// As [`park_until`](Self::park_until), but also returns when a descriptor of the poll is ready; the
+    /// caller then [looks](Poll::look). One parker waits at one poll, always the same.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses to wait, for which `ppoll(2)` leaves no reason.
+    pub fn park_polling(&self, poll: &Arc<Poll>, deadline_ns: Option<u64>) -> Unparked {
+        let poll = self.word.poll.get_or_init(|| Arc::clone(poll));
+        if self.word.announce(POLLING) == Announced::AlreadyNotified {
+            return Unparked::Notified;
+        }
+        let is_ready =
+            poll.wait(deadline_ns).unwrap_or_else(|error| panic!("ppoll failed while parking: {error}"));
+        match self.word.give_up() {
+            Unparked::TimedOut if is_ready => Unparked::Ready,
+            // If the unparker has not rung yet, the next wait ends at once, and `look` silences the bell.
+            unparked => {
+                if unparked == Unparked::Notified {
+                    poll.silence();
+                }
+                unparked
+            }
+        }
+    }
+
     fn wait(&self, deadline_ns: Option<u64>) -> Unparked {
-        if self.word.announce() == Announced::AlreadyNotified {
+        if self.word.announce(PARKED) == Announced::AlreadyNotified {
             return Unparked::Notified;
         }
         loop {
-            let why = futex::wait(&self.word.0, PARKED, deadline_ns)
+            let why = futex::wait(&self.word.state, PARKED, deadline_ns)
                 .unwrap_or_else(|error| panic!("futex(FUTEX_WAIT_BITSET) failed while parking: {error}"));
             if why == Wake::TimedOut {
                 return self.word.give_up();
@@ -113,9 +146,14 @@ impl Unparker {
     /// If the kernel refuses the futex call, for which `futex(2)` leaves no reason: the other thread would
     /// sleep forever.
     pub fn unpark(&self) {
-        if self.word.notify() == Notified::WasParked {
-            futex::wake(&self.word.0, 1)
-                .unwrap_or_else(|error| panic!("futex(FUTEX_WAKE) failed while unparking: {error}"));
+        match self.word.notify() {
+            Notified::NobodyWaits => {}
+            Notified::WasParked => {
+                futex::wake(&self.word.state, 1)
+                    .unwrap_or_else(|error| panic!("futex(FUTEX_WAKE) failed while unparking: {error}"));
+            }
+            // The waiter set it before it announced itself.
+            Notified::WasPolling => self.word.poll.get().into_iter().for_each(|poll| poll.ring()),
         }
     }
 }
@@ -131,22 +169,24 @@ enum Announced {
 #[must_use]
 enum Notified {
     WasParked,
+    WasPolling,
     NobodyWaits,
 }
 
 /// State transitions; the numbers are those of the diagram in `park.md`.
 impl ParkWord {
     /// Transition 1, or 3 if there is a notification. Waiter only.
-    fn announce(&self) -> Announced {
-        // Relaxed on success: the announcement carries no data. Unparkers see it because their swap reads the
-        // latest value of this word. The swap below acquires.
-        match self.0.compare_exchange(EMPTY, PARKED, Relaxed, Relaxed) {
+    fn announce(&self, how: u32) -> Announced {
+        // Release on success: an unparker that finds `POLLING` reads `poll`; partner: the Acquire in `notify`.
+        // Unparkers see the announcement because their swap reads the latest value of this word. A failure
+        // reads no data; the swap below acquires.
+        match self.state.compare_exchange(EMPTY, how, Release, Relaxed) {
             Ok(_) => Announced::Parked,
             Err(found) => {
                 debug_assert_eq!(found, NOTIFIED, "only the waiter parks, and it is here");
                 // Acquire pairs with the Release in `notify`. It is a swap, not a store: an unparker may have
                 // notified again since the exchange, and reading the latest value acquires from it too.
-                self.0.swap(EMPTY, Acquire);
+                self.state.swap(EMPTY, Acquire);
                 Announced::AlreadyNotified
             }
         }
@@ -155,9 +195,11 @@ impl ParkWord {
     /// Transition 2. Any thread.
     fn notify(&self) -> Notified {
         // Release pairs with the Acquire in `announce`, `take` and `give_up`. It swaps even if the word is
-        // NOTIFIED already: the write publishes this caller's data to the waiter.
-        match self.0.swap(NOTIFIED, Release) {
+        // NOTIFIED already: the write publishes this caller's data to the waiter. Acquire pairs with the
+        // Release in `announce`, for `poll`.
+        match self.state.swap(NOTIFIED, AcqRel) {
             PARKED => Notified::WasParked,
+            POLLING => Notified::WasPolling,
             _ => Notified::NobodyWaits,
         }
     }
@@ -165,13 +207,13 @@ impl ParkWord {
     /// Transition 3. Waiter only; false while the state is still PARKED.
     fn take(&self) -> bool {
         // Acquire on success pairs with the Release in `notify`; a failure reads no data.
-        self.0.compare_exchange(NOTIFIED, EMPTY, Acquire, Relaxed).is_ok()
+        self.state.compare_exchange(NOTIFIED, EMPTY, Acquire, Relaxed).is_ok()
     }
 
     /// Transition 4, or 3 if a notification came with the deadline. Waiter only.
     fn give_up(&self) -> Unparked {
         // Acquire pairs with the Release in `notify`, in case there is a notification.
-        match self.0.swap(EMPTY, Acquire) {
+        match self.state.swap(EMPTY, Acquire) {
             NOTIFIED => Unparked::Notified,
             _ => Unparked::TimedOut,
         }

@@ -1,17 +1,21 @@
 //! Which files are readable without blocking, and waiting for that (`epoll(7)`).
 
-use rustix::buffer::spare_capacity;
+use crate::clock;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-/// Token that ends the wait; no file has it.
-const END: u64 = u64::MAX;
+/// Token of the bell; no file has it.
+const BELL: u64 = u64::MAX;
+
+/// Most events that one [`look`](Poll::look) takes with one system call.
+const EVENTS: usize = 16;
 
 /// Whether a read would return at once, with data, the end of the file, or an error.
 ///
@@ -55,79 +59,128 @@ pub fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Files that a thread waits for. Each [`arm`](Poll::arm) waits for one event of a file.
+/// What is waited for on a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Data, the end of the file, or an error.
+    Read,
+    /// Room for data, or an error.
+    Write,
+}
+
+/// Descriptors that one thread at a time waits for. Each [`arm`](Poll::arm) waits for one event of one
+/// descriptor. Any thread can [`ring`](Poll::ring) to end the wait.
 ///
 /// ```
-/// use onbeat_os::poll::Poll;
+/// use onbeat_os::poll::{Interest, Poll};
 /// use std::io::Write;
 /// use std::os::fd::AsFd;
 ///
 /// let (reader, mut writer) = std::io::pipe()?;
 /// let poll = Poll::new()?;
-/// poll.arm(reader.as_fd(), 7)?;
+/// assert!(poll.arm(reader.as_fd(), Interest::Read, 7)?);
 /// writer.write_all(b"x")?;
-/// let mut ready = Vec::with_capacity(1);
-/// assert!(poll.wait(&mut ready)?);
+/// assert!(poll.wait(None)?);
+/// let mut ready = Vec::new();
+/// poll.look(|token| ready.push(token))?;
 /// assert_eq!(ready, [7]);
-/// poll.end()?;
-/// assert!(!poll.wait(&mut ready)?);
+/// poll.ring();
+/// assert!(poll.wait(None)?);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Poll {
     epoll: OwnedFd,
-    end: OwnedFd,
+    bell: OwnedFd,
 }
 
 impl Poll {
-    /// Makes an empty set of files.
+    /// Makes an empty set of descriptors.
     ///
     /// # Errors
     /// If the process cannot open more files.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &end, EventData::new_u64(END), EventFlags::IN)?;
-        Ok(Poll { epoll, end })
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        Ok(Poll { epoll, bell })
     }
 
-    /// Lets [`wait`](Poll::wait) return `token` once when the file is or becomes readable. From any thread.
+    /// Lets [`look`](Poll::look) report `token` once when the descriptor is or becomes ready. From any thread.
+    /// Returns false if the descriptor cannot be waited for because it is always ready, as regular files are.
     ///
     /// # Errors
-    /// What `epoll_ctl(2)` reports. Regular files cannot be waited for: they are always readable.
-    pub fn arm(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
-        let (data, flags) = (EventData::new_u64(token), EventFlags::IN | EventFlags::ONESHOT);
-        match epoll::modify(&self.epoll, fd, data, flags) {
-            Err(Errno::NOENT) => Ok(epoll::add(&self.epoll, fd, data, flags)?),
-            other => Ok(other?),
+    /// What `epoll_ctl(2)` reports.
+    pub fn arm(&self, fd: BorrowedFd<'_>, interest: Interest, token: u64) -> io::Result<bool> {
+        let wanted = match interest {
+            Interest::Read => EventFlags::IN | EventFlags::RDHUP,
+            Interest::Write => EventFlags::OUT,
+        };
+        let (data, flags) = (EventData::new_u64(token), wanted | EventFlags::ONESHOT);
+        // A descriptor that was closed has left the set; a new one may have its number.
+        let armed = match epoll::modify(&self.epoll, fd, data, flags) {
+            Err(Errno::NOENT) => epoll::add(&self.epoll, fd, data, flags),
+            other => other,
+        };
+        match armed {
+            Ok(()) => Ok(true),
+            Err(Errno::PERM) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Makes [`wait`](Poll::wait) return `false` from now on. From any thread.
-    ///
-    /// # Errors
-    /// What `write(2)` reports.
-    pub fn end(&self) -> io::Result<()> {
-        rustix::io::write(self.end.as_fd(), &1u64.to_ne_bytes())?;
-        Ok(())
+    /// Makes the present or the next [`wait`](Poll::wait) return. From any thread.
+    pub fn ring(&self) {
+        // The only failure is a count at its limit, and then the bell rings already.
+        let _ = rustix::io::write(self.bell.as_fd(), &1u64.to_ne_bytes());
     }
 
-    /// Waits for files, and replaces the content of `ready` with the tokens of readable ones. Returns `false`
-    /// after [`end`](Poll::end).
+    /// Takes back what [`ring`](Poll::ring) did.
+    pub fn silence(&self) {
+        // The only failure is a bell that does not ring.
+        let _ = rustix::io::read(self.bell.as_fd(), &mut [0u8; 8]);
+    }
+
+    /// Waits until a descriptor is ready, the bell rings, or `CLOCK_MONOTONIC` reads `deadline_ns`. Returns
+    /// false after the deadline. A signal ends the wait too.
+    ///
+    /// # Errors
+    /// What `ppoll(2)` reports.
+    pub fn wait(&self, deadline_ns: Option<u64>) -> io::Result<bool> {
+        let left_ns = deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(clock::monotonic_ns()));
+        let timeout = left_ns.map(clock::timespec);
+        let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Calls `ready` with the tokens of all descriptors that are ready, and silences the bell. Does not wait.
     ///
     /// # Errors
     /// What `epoll_wait(2)` reports.
-    pub fn wait(&self, ready: &mut Vec<u64>) -> io::Result<bool> {
-        let mut events = Vec::with_capacity(16);
+    pub fn look(&self, mut ready: impl FnMut(u64)) -> io::Result<()> {
+        let mut events = [const { MaybeUninit::uninit() }; EVENTS];
         loop {
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
-                Ok(_) => break,
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            match epoll::wait(&self.epoll, &mut events, Some(&now)) {
+                Ok((events, _)) => {
+                    let count = events.len();
+                    for event in events {
+                        match event.data.u64() {
+                            BELL => self.silence(),
+                            token => ready(token),
+                        }
+                    }
+                    if count < EVENTS {
+                        return Ok(());
+                    }
+                }
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        ready.clear();
-        ready.extend(events.iter().map(|event| event.data.u64()));
-        Ok(!ready.contains(&END))
     }
 }

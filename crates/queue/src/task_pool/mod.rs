@@ -215,6 +215,15 @@ impl<T> TaskPool<T> {
         self.asleep.fetch_and(!(1 << thread), Ordering::Relaxed);
     }
 
+    /// Picks a sleeping thread, `thread` if that sleeps, for a reason other than an offer or an alarm. The
+    /// caller wakes it. A thread that parks meanwhile either is picked, or sees after
+    /// [`begin_park`](TaskPool::begin_park) what the caller wrote before.
+    pub fn take_sleeper(&self, thread: usize) -> Option<usize> {
+        // Partner: the fence in `begin_park`.
+        full_fence("no fence before the sleepers are read");
+        self.pick_sleeper(thread)
+    }
+
     /// Picks a sleeping thread, `wanted` if that sleeps, and counts it as awake: the caller wakes it.
     #[must_use = "a thread that must be woken is counted as awake already"]
     #[inline]

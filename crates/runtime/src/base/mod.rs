@@ -1,6 +1,7 @@
 //! The lowest layer: errors, settings, numbers with units, small data structures.
 
 pub(crate) mod bounded_list;
+pub(crate) mod descriptors;
 pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod helper;

@@ -7,6 +7,7 @@ use super::conditions;
 use crate::engine::flight::Rings;
 use crate::engine::order::OrderRequest;
 use crate::engine::pool::{PoolWaker, ThreadPool};
+use crate::base::descriptors::{self, Descriptors, ReadyOperators};
 use crate::engine::team::{CHUNK, CONTROL, InboxEvent, PartWaker, Seat, Team, ThreadWaker};
 use crate::engine::worker::{NodeState, WorkerPool};
 use crate::graph::{Graph, Node};
@@ -15,7 +16,6 @@ use crate::operator::context::NONE;
 use crate::operator::link::EdgeEnds;
 use crate::operator::link::{EdgeSpec, Initial, Probe};
 use crate::operator::when::Conditions;
-use crate::operator::when::FileWatcher;
 use crate::plan::Plan;
 use crate::plan::replicate::{End, Way};
 use connect::connect;
@@ -71,12 +71,12 @@ pub(super) type ThreadSeat = (Parker, Option<(Arc<WorkerPool>, usize)>);
 
 impl BoundParts {
     /// Cuts the graph into the parts of its plan.
-    pub fn bind(mut graph: Graph, plan: &Plan, watcher: Option<Arc<FileWatcher>>) -> Self {
+    pub fn bind(mut graph: Graph, plan: &Plan) -> Self {
         let parts = plan.parts.len();
         let owners: Vec<Owner> = (0..parts).map(|_| Owner::new()).collect();
         let operators = number_operators(plan, parts);
         let (edges, mut events) = number_edges(plan, &operators, parts);
-        let conditional = conditions::number(&graph, plan, &operators, &mut events, watcher);
+        let conditional = conditions::number(&graph, plan, &operators, &mut events);
         let turns = number_turns(&mut graph, plan, &operators, &mut events);
         let counts: Vec<usize> = events.iter().map(Vec::len).collect();
         let (wakers, pools, seats) = seat_threads(plan);
@@ -86,7 +86,8 @@ impl BoundParts {
         let (specs, probes) = connect(plan, &mut nodes, &operators, &edges, &owners, &team);
         seat_turns(plan, &mut nodes, &turns, &specs, &probes, &team);
         let (orders, ordered): (Vec<_>, Vec<_>) = (0..parts).map(|_| mpsc::channel()).unzip();
-        let mut parts = empty_parts(plan, &team, owners, pools, events, ordered);
+        let descriptors = share_descriptors(plan, &team, &pools);
+        let mut parts = empty_parts(plan, &team, owners, pools, events, ordered, descriptors);
         fill_nodes(plan, &operators, &mut parts);
         for &(number, _) in &turns {
             let (part, here) = operators[number];
@@ -110,16 +111,24 @@ fn empty_parts(
     pools: Vec<Option<Arc<WorkerPool>>>,
     events: Vec<Vec<InboxEvent>>,
     ordered: Vec<Receiver<OrderRequest>>,
+    descriptors: Vec<Arc<Descriptors>>,
 ) -> Vec<BoundPart> {
     owners
         .into_iter()
         .zip(pools)
         .zip(events)
         .zip(ordered)
+        .zip(descriptors)
         .enumerate()
-        .map(|(part, (((owner, pool), events), orders))| BoundPart {
+        .map(|(part, ((((owner, pool), events), orders), descriptors))| BoundPart {
             owner,
-            seat: Seat { team: team.clone(), inbox: Arc::clone(&team.inboxes[part]), part, orders },
+            seat: Seat {
+                team: team.clone(),
+                inbox: Arc::clone(&team.inboxes[part]),
+                part,
+                descriptors,
+                orders,
+            },
             pool,
             place: plan.parts[..part].iter().filter(|other| other.pool == plan.parts[part].pool).count()
                 as u32,
@@ -132,6 +141,19 @@ fn empty_parts(
             rings: None,
         })
         .collect()
+}
+
+/// Gives the parts of a pool one set of descriptors, and each other part its own. By part.
+fn share_descriptors(plan: &Plan, team: &Team, pools: &[Option<Arc<WorkerPool>>]) -> Vec<Arc<Descriptors>> {
+    let operators = |part: usize| plan.operators.iter().filter(|operator| operator.part == part).count();
+    let ready: Arc<[ReadyOperators]> = team
+        .inboxes
+        .iter()
+        .enumerate()
+        .map(|(part, inbox)| ReadyOperators::new(Arc::clone(inbox), operators(part)))
+        .collect();
+    let new = || Arc::new(Descriptors::new(Arc::clone(&ready)));
+    pools.iter().map(|pool| pool.as_ref().map_or_else(new, |pool| Arc::clone(pool.descriptors.get_or_init(new)))).collect()
 }
 
 /// Enters each edge into the parts of its ends, with the initial messages, and counts the edges of each
@@ -243,8 +265,10 @@ fn number_edges(plan: &Plan, operators: &[Place], parts: usize) -> (Vec<EdgePlac
     for events in &mut events {
         events.push(InboxEvent::Control);
         events.push(InboxEvent::Chunk);
+        events.push(InboxEvent::Descriptor);
         debug_assert!(
-            (events[CONTROL as usize], events[CHUNK as usize]) == (InboxEvent::Control, InboxEvent::Chunk)
+            [CONTROL, CHUNK, descriptors::ITEM].map(|item| events[item as usize])
+                == [InboxEvent::Control, InboxEvent::Chunk, InboxEvent::Descriptor]
         );
     }
     let mut number = |part: usize| {

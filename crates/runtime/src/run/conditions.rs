@@ -6,7 +6,7 @@ use crate::graph::{Graph, Node};
 use crate::operator::link::EdgeSpec;
 use crate::operator::ports::Merge;
 use crate::operator::when::{Conditions, InputEdges};
-use crate::operator::when::{FileWatcher, Waker, compile};
+use crate::operator::when::{Waker, compile};
 use crate::plan::{Plan, when};
 use std::sync::Arc;
 
@@ -16,8 +16,6 @@ pub(super) struct ConditionItems {
     items: Vec<Option<u32>>,
     /// Number of operators that wait for something outside the graph.
     pub outside: u32,
-    /// Watches files, if an operator waits for one.
-    pub watcher: Option<Arc<FileWatcher>>,
 }
 
 /// Gives each operator that has conditions an item in the inbox of its part.
@@ -26,7 +24,6 @@ pub(super) fn number(
     plan: &Plan,
     operators: &[Place],
     events: &mut [Vec<InboxEvent>],
-    watcher: Option<Arc<FileWatcher>>,
 ) -> ConditionItems {
     let mut outside = 0;
     let item = |(number, &place): (usize, &usize)| {
@@ -39,7 +36,7 @@ pub(super) fn number(
         })
     };
     let items = plan.order.iter().enumerate().map(item).collect();
-    ConditionItems { items, outside, watcher }
+    ConditionItems { items, outside }
 }
 
 impl ConditionItems {
@@ -72,7 +69,7 @@ impl ConditionItems {
             .collect();
         let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
         let outside = node.when.iter().any(crate::When::is_outside);
-        let mut list = compile(std::mem::take(&mut node.when), &names, self.watcher.as_ref());
+        let mut list = compile(std::mem::take(&mut node.when), &names);
         let waker = Waker { inbox: Arc::clone(&team.inboxes[part]), item };
         list.iter_mut().for_each(|condition| condition.attach(&waker));
         Some(Box::new(Conditions {

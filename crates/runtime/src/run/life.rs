@@ -11,7 +11,7 @@ use crate::base::on_error::Trouble;
 use crate::base::panic::panic_text;
 use crate::base::slot::within;
 use crate::engine::control::{Control, RunFault};
-use crate::engine::team::ParkOutcome;
+use crate::engine::team::{ParkOutcome, WaitPlace};
 use crate::engine::worker::WorkerPool;
 use crate::engine::worker::{Failure, Pause, Worker};
 use crate::operator::Ending;
@@ -133,8 +133,10 @@ impl WorkerThread<'_> {
                 None => ParkOutcome::Woken,
                 Some(lying) => {
                     let up = || worker.seat.is_called(owner, lying);
+                    let at =
+                        WaitPlace { parker: &self.parker, descriptors: Some(&*worker.seat.descriptors) };
                     self.idle().after(until_ns.saturating_sub(begin_ns)).wait(
-                        &self.parker,
+                        &at,
                         lying.alarm_ns,
                         up,
                         || clock.real_ns(),

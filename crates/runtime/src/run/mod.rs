@@ -22,7 +22,6 @@ pub use status::{
 use crate::base::panic::panic_text;
 use crate::engine::control::Control;
 use crate::explain::{Recorder, RecorderReport};
-use crate::operator::when::FileWatch;
 use crate::plan::{GraphError, Plan};
 use hang::Watch;
 use onbeat_queue::sync::atomic::Ordering;
@@ -78,7 +77,6 @@ pub struct Run {
     control: Arc<Control>,
     handle: RunHandle,
     started_unix_ns: u64,
-    watching: Option<FileWatch>,
     watch: Option<Watch>,
     process: rights::ProcessSettings,
     /// Server of the control socket, which ends with the run.
@@ -164,15 +162,7 @@ impl Run {
             was_stopped: self.control.was_stopped(),
             faults: self.control.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             survived: self.control.hangs.take_faults(),
-            helpers: [
-                self.watching.and_then(FileWatch::end),
-                self.watch.and_then(Watch::end),
-                served,
-                recorder,
-            ]
-            .into_iter()
-            .flatten()
-            .collect(),
+            helpers: [self.watch.and_then(Watch::end), served, recorder].into_iter().flatten().collect(),
             recorded_steps,
             obtained: self.process.obtained.clone(),
             overruns: self.process.overruns(),

@@ -132,6 +132,7 @@ fn work(thread: &WorkerThread<'_>, pool: &WorkerPool, place: usize, clock: &RunC
     while !pool.is_over() {
         round = round.wrapping_add(1);
         pool.fire_alarms(now_ns);
+        pool.look_at_descriptors(|| clock.now_ns());
         let Some((number, part)) = pool.next(place, round) else {
             if pool.help(place, now_ns, |worker| thread.control.barrier.is_given_up(worker)) {
                 continue;
@@ -144,7 +145,7 @@ fn work(thread: &WorkerThread<'_>, pool: &WorkerPool, place: usize, clock: &RunC
             continue;
         };
         if part.worker.turns.is_heavy {
-            pool.leave_alarms_to_others(place);
+            pool.leave_watch_to_others(place);
         }
         run_part(thread, pool, number, part);
     }

@@ -273,6 +273,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         waiting: WaitState {
             kept: Vec::with_capacity(worker.edges.len()),
             full: Vec::with_capacity(worker.edges.len()),
+            descriptors: Some((Arc::clone(&worker.seat.descriptors), worker.seat.part as u32)),
             ..WaitState::default()
         },
         copies: vec![Cell::new(0); count].into(),

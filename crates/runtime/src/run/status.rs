@@ -273,6 +273,7 @@ fn activity(plan: &Plan, slot: &OperatorSlot, doing: Doing) -> (Activity, Option
         Doing::AwaitsMessage(edge) => wait(format!("a message on {}", edge_name(edge))),
         Doing::AwaitsRoom(edge) => wait(format!("room on {}", edge_name(edge))),
         Doing::AwaitsTime => wait("a time".to_string()),
+        Doing::AwaitsDescriptor => wait("its file or socket".to_string()),
         Doing::AwaitsChunk => wait("a chunk from a store that has none left".to_string()),
         Doing::AwaitsCondition(place) => wait(slot.condition(place)),
         Doing::Awaits => (Activity::Waiting, None),

@@ -64,6 +64,7 @@ pub(crate) enum Doing {
     AwaitsMessage(u32),
     AwaitsRoom(u32),
     AwaitsTime,
+    AwaitsDescriptor,
     AwaitsChunk,
     /// Waits for one of its conditions beyond messages and room, by place among these.
     AwaitsCondition(u32),
@@ -78,12 +79,13 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
-    const WORDS: [Doing; 12] = [
+    const WORDS: [Doing; 13] = [
         Doing::NotStarted,
         Doing::Ready,
         Doing::AwaitsMessage(0),
         Doing::AwaitsRoom(0),
         Doing::AwaitsTime,
+        Doing::AwaitsDescriptor,
         Doing::AwaitsChunk,
         Doing::AwaitsCondition(0),
         Doing::Awaits,

@@ -3,9 +3,10 @@
 
 mod idle;
 
-pub(crate) use idle::{POLLS, spin_until};
+pub(crate) use idle::{POLLS, WaitPlace, spin_until};
 
 use crate::base::quiescence::{NEVER, Quiescence, SleepState, Unpark, Wakeup, WorkerInbox};
+use crate::base::descriptors::Descriptors;
 use crate::engine::order::OrderRequest;
 use crate::operator::link::Notifier;
 use onbeat_os::Unparker;
@@ -43,6 +44,8 @@ pub(crate) enum InboxEvent {
     Room(u32),
     /// A chunk came home from another worker.
     Chunk,
+    /// Descriptors that operators wait for are ready.
+    Descriptor,
     /// The conditions of an operator must be checked again.
     Operator(u32),
     /// A stop, an order or a snapshot was requested.
@@ -157,6 +160,8 @@ pub(crate) struct Seat {
     /// Inbox of this part.
     pub inbox: Arc<WorkerInbox>,
     pub part: usize,
+    /// Descriptors that the operators of this part and of parts on the same threads wait for.
+    pub descriptors: Arc<Descriptors>,
     /// Orders from outside.
     pub orders: Receiver<OrderRequest>,
 }
@@ -185,17 +190,22 @@ impl Seat {
         &self.inbox
     }
 
-    /// Parks the part: there is no work here before `alarm_ns` on the run's clock. `None` if something came
-    /// meanwhile.
-    pub fn park(&self, owner: &mut Owner, alarm_ns: Option<u64>) -> Option<ParkState> {
+    /// Parks the part: there is no work here before `alarm_ns` on the run's clock. `awaits_descriptor` says
+    /// whether a descriptor can bring some. `None` if something came meanwhile.
+    pub fn park(
+        &self,
+        owner: &mut Owner,
+        alarm_ns: Option<u64>,
+        awaits_descriptor: bool,
+    ) -> Option<ParkState> {
         let quiet = &*self.team.quiet;
         if let Err(replaced) = self.inbox.sleep(owner) {
             // The part is counted already; each thread that replaced a mark has counted it once more.
             quiet.leave(replaced);
             return None;
         }
-        // A part with an alarm by the real clock will do something, so it stays counted.
-        let is_counted_out = quiet.manual || alarm_ns.is_none();
+        // A part with an alarm by the real clock, or with a descriptor, will do something, so it stays counted.
+        let is_counted_out = quiet.manual || alarm_ns.is_none() && !awaits_descriptor;
         if is_counted_out {
             quiet.sleepers[self.part].alarm_ns.store(alarm_ns.unwrap_or(NEVER), Ordering::Relaxed);
             quiet.leave(1);

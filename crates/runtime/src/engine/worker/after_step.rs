@@ -2,6 +2,7 @@
 
 use super::{Failure, StarvedOperator, Worker};
 use crate::Error;
+use crate::base::quiescence::NEVER;
 use crate::operator::Step;
 use crate::operator::context::{Context, STARVED, flag};
 use crate::operator::message::NO_DUE;
@@ -70,7 +71,8 @@ impl Worker {
             Step::Until => {
                 self.keep_stamp(cx, operator);
                 self.check_closing(cx, operator);
-                self.timers.set(operator, cx.waiting.until_ns);
+                self.keep_inputs(cx, operator);
+                self.rest(cx, operator);
             }
             Step::Done => self.finish(cx, operator),
         }
@@ -119,10 +121,19 @@ impl Worker {
             Step::Until => {
                 cx.turn.clear(operator);
                 if !node.done {
-                    self.timers.set(operator, cx.waiting.until_ns);
+                    self.rest(cx, operator);
                 }
             }
             Step::Done => self.finish(cx, operator),
+        }
+    }
+
+    /// Lets an operator rest until its alarm, or until the descriptor that it waits for is ready.
+    fn rest(&mut self, cx: &mut Context, operator: u32) {
+        self.nodes[operator as usize].awaits_descriptor = std::mem::take(&mut cx.waiting.is_armed);
+        match cx.waiting.until_ns {
+            NEVER => self.timers.clear(operator),
+            until_ns => self.timers.set(operator, until_ns),
         }
     }
 

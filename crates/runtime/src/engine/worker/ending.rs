@@ -43,6 +43,7 @@ impl Worker {
                 self.seat.team.resume_one();
             }
             self.timers.clear(operator);
+            self.nodes[operator as usize].awaits_descriptor = false;
             cx.turn.clear(operator);
             cx.ready.clear(operator);
             self.waiting.starved.retain(|starved| starved.operator != operator);

@@ -123,7 +123,9 @@ impl Worker {
         }
         let now_ns = cx.now_ns();
         // The alarm of an operator that will be restarted may just have gone off.
-        let alarm_ns = self.timers.get(operator).or(node.trouble.restarting.then_some(now_ns));
+        // So may the descriptor of one that waits for it: it looks again when it is resumed.
+        let looks_again = node.trouble.restarting || node.awaits_descriptor;
+        let alarm_ns = self.timers.get(operator).or(looks_again.then_some(now_ns));
         self.timers.clear(operator);
         node.paused = Some(OperatorPause { since_ns: now_ns, alarm_ns });
         cx.unmeet(operator);

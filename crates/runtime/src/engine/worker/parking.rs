@@ -43,6 +43,9 @@ impl Worker {
         let mut polls = 0;
         let something_came = || {
             polls += 1;
+            if polls.is_multiple_of(POLLS) {
+                self.seat.descriptors.look();
+            }
             let end = self.due_migrating_end(cx);
             if let Some(operator) = end {
                 self.recheck(cx, operator);
@@ -69,7 +72,8 @@ impl Worker {
         self.release_turns();
         // Other threads read the progress while the worker is parked. A request to stop wakes it.
         self.control.publish(cx.now_ns(), cx.stamp.time_ns);
-        self.seat.park(&mut cx.owner, alarm_ns)
+        let awaits_descriptor = self.nodes.iter().any(|node| node.awaits_descriptor);
+        self.seat.park(&mut cx.owner, alarm_ns, awaits_descriptor)
     }
 
     /// Continues after [`Pause::Rest`], at `real_ns` on the real clock.

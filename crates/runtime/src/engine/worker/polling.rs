@@ -6,6 +6,7 @@ use super::{STREAK, Worker};
 use crate::engine::team::InboxEvent;
 use crate::operator::context::{Context, NONE};
 use crate::operator::link::EdgeEnds;
+use std::sync::Arc;
 
 /// Shortest time from one poll to the next while each step is timed, in nanoseconds.
 const POLL_NS: u64 = 1_000;
@@ -28,6 +29,7 @@ impl Worker {
     #[inline(never)]
     fn poll_now(&mut self, cx: &mut Context, end_ns: u64) {
         self.control.publish(end_ns, cx.stamp.time_ns);
+        self.seat.descriptors.look_at(end_ns);
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);
         if self.control.board.is_called(self.seat.part) {
@@ -41,6 +43,7 @@ impl Worker {
     pub(super) fn has_news(&self, cx: &Context) -> bool {
         let has_alarm = !self.timers.is_empty() || (self.stop.end_ns.is_some() && !self.stop.is_stopping);
         has_alarm && cx.clock.is_real()
+            || self.seat.descriptors.poll().is_some()
             || self.control.must_stop(self.stop.is_stopping)
             || !self.seat.inbox().is_empty()
             || !cx.waiting.full.is_empty()
@@ -50,6 +53,7 @@ impl Worker {
     /// Takes in what changed elsewhere, between two turns of sources. Most often only the time has changed.
     #[inline]
     pub(super) fn poll_in_passing(&mut self, cx: &mut Context, now_ns: u64) {
+        self.seat.descriptors.look_at(now_ns);
         if !self.seat.inbox().is_empty() {
             self.take_notifications(cx);
         }
@@ -80,11 +84,21 @@ impl Worker {
                 InboxEvent::Chunk => {
                     self.retry_starved(cx);
                 }
+                InboxEvent::Descriptor => self.take_ready_descriptors(cx),
                 InboxEvent::Operator(operator) => self.recheck(cx, operator),
                 InboxEvent::Control => self.carry_out_orders(cx),
             }
         }
         self.waiting.notified = notified;
+    }
+
+    /// Schedules the operators whose descriptors are ready.
+    fn take_ready_descriptors(&mut self, cx: &mut Context) {
+        let descriptors = Arc::clone(&self.seat.descriptors);
+        descriptors.take(self.seat.part, |operator| {
+            self.nodes[operator as usize].awaits_descriptor = false;
+            self.recheck(cx, operator);
+        });
     }
 
     /// Brings new messages of an edge from another worker into view, or its end.

@@ -69,6 +69,7 @@ impl Worker {
         self.turns.on_turn = NONE;
         self.wait_for_all(cx, operator);
         self.timers.clear(operator);
+        self.nodes[operator as usize].awaits_descriptor = false;
         self.waiting.starved.retain(|starved| starved.operator != operator);
         self.tick = None;
         if let Some(conditions) = &mut self.conditions[operator as usize] {

@@ -66,6 +66,9 @@ impl Worker {
         if let Some(&edge) = node.outputs.iter().find(|&&edge| self.is_full(cx, edge)) {
             return Doing::AwaitsRoom(self.edges[edge as usize].plan as u32);
         }
+        if node.awaits_descriptor {
+            return Doing::AwaitsDescriptor;
+        }
         if self.timers.get(operator).is_some() {
             return Doing::AwaitsTime;
         }

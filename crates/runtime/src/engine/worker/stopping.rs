@@ -44,8 +44,14 @@ impl Worker {
                 self.finish(cx, operator);
             }
         }
-        // Operators with an alarm are stepped and may end their wait, and gates are open from now on.
+        // Operators that wait for a time or a descriptor are stepped and may end their wait, and gates are open
+        // from now on.
         self.fire_timers(cx, u64::MAX);
+        for operator in 0..self.nodes.len() as u32 {
+            if std::mem::take(&mut self.nodes[operator as usize].awaits_descriptor) {
+                self.schedule(cx, operator);
+            }
+        }
         for operator in 0..self.nodes.len() as u32 {
             if self.conditions[operator as usize].is_some() {
                 self.recheck(cx, operator);

@@ -44,6 +44,15 @@ impl RunClock {
         }
     }
 
+    /// The time on this clock that is a real time ago; now where time is virtual.
+    pub fn ago(&self, real_ns: u64) -> u64 {
+        match self {
+            RunClock::Real(clock) => clock.now_ns().saturating_sub(real_ns),
+            RunClock::Scaled { scale, .. } => self.now_ns().saturating_sub((real_ns as f64 * scale) as u64),
+            RunClock::Manual(now_ns) => *now_ns,
+        }
+    }
+
     #[inline]
     pub fn is_real(&self) -> bool {
         !matches!(self, RunClock::Manual(_))

@@ -1,6 +1,8 @@
 //! Fields of the context that change together.
 
+use crate::base::descriptors::Descriptors;
 use crate::operator::message::Stamp;
+use std::sync::Arc;
 
 /// Stamps of the messages that the current step took, if it took several.
 #[derive(Default)]
@@ -43,4 +45,9 @@ pub(crate) struct WaitState {
     pub starved: usize,
     /// Time of the alarm that [`Step::Until`](crate::Step::Until) asks for, on the run's clock.
     pub until_ns: u64,
+    /// Whether the current step has said for which descriptor its operator waits.
+    pub is_armed: bool,
+    /// Where operators wait for descriptors, with the number of their part. `None` in contexts without a
+    /// worker.
+    pub descriptors: Option<(Arc<Descriptors>, u32)>,
 }

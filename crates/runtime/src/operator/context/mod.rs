@@ -2,6 +2,7 @@
 
 mod chunks;
 mod clock;
+mod descriptors;
 mod groups;
 mod hot;
 mod lane;

@@ -1,30 +1,21 @@
 //! The conditions that come with the engine.
 
-use super::readable::{FileWatcher, ReadableCondition};
+use super::readable::ReadableCondition;
 use super::{Condition, Event, Gate, How, Readiness, Requirement, View, Waker, When};
 use crate::base::error::Error;
 use crate::operator::ticker::Ticks;
-use std::sync::Arc;
 
 /// A condition as the engine checks it.
 pub(crate) type Compiled = Box<dyn Condition>;
 
 /// Makes the conditions of an operator. `inputs` are the names of all its inputs. The plan has checked that
 /// the inputs in the conditions exist.
-pub(crate) fn compile(
-    when: Vec<When>,
-    inputs: &[String],
-    watcher: Option<&Arc<FileWatcher>>,
-) -> Vec<Compiled> {
-    let one = |When(requirement)| compile_one(requirement, inputs, watcher);
+pub(crate) fn compile(when: Vec<When>, inputs: &[String]) -> Vec<Compiled> {
+    let one = |When(requirement)| compile_one(requirement, inputs);
     when.into_iter().filter_map(one).collect()
 }
 
-fn compile_one(
-    requirement: Requirement,
-    all: &[String],
-    watcher: Option<&Arc<FileWatcher>>,
-) -> Option<Compiled> {
+fn compile_one(requirement: Requirement, all: &[String]) -> Option<Compiled> {
     let input = &|name: &str| all.iter().position(|port| port == name).unwrap_or(0);
     Some(match requirement {
         // The edges count their room.
@@ -46,10 +37,8 @@ fn compile_one(
             Box::new(PeriodCondition { ticks: Ticks::new(period_ns, overrun).ok()? })
         }
         Requirement::ChunkRoom(chunks) => Box::new(ChunkRoomCondition(chunks)),
-        Requirement::Readable(file) => {
-            Box::new(ReadableCondition { file, watcher: watcher.cloned(), token: 0 })
-        }
-        Requirement::AnyOf(list) => Box::new(AnyOfCondition(compile(list, all, watcher))),
+        Requirement::Readable(file) => Box::new(ReadableCondition(file)),
+        Requirement::AnyOf(list) => Box::new(AnyOfCondition(compile(list, all))),
         Requirement::Own(own) => own.0,
         // The plan has refused it.
         Requirement::Misused(_) => return None,

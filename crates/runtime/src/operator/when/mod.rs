@@ -11,7 +11,6 @@ pub use view::View;
 
 pub(crate) use built_in::{Compiled, compile};
 pub(crate) use conditions::{Conditions, InputEdges};
-pub(crate) use readable::{FileWatch, FileWatcher};
 pub(crate) use view::Asks;
 
 use crate::base::error::Error;
@@ -191,8 +190,8 @@ impl When {
     }
 
     /// A read from this file would not block: data has come, or the end. Meant for sockets, pipes and
-    /// eventfds; regular files are always readable. One thread, `onbeat-events`, waits for all such files of
-    /// a run.
+    /// eventfds; regular files are always readable. The worker waits for it as for messages. An operator can
+    /// also wait within its steps: [`Context::readable`].
     pub fn readable(file: impl Into<OwnedFd>) -> Self {
         When(Requirement::Readable(Arc::new(file.into())))
     }
@@ -232,15 +231,6 @@ impl When {
             Requirement::Gate(_) | Requirement::Event(_) | Requirement::Readable(_) => true,
             Requirement::AnyOf(list) => list.iter().any(When::is_outside),
             Requirement::Own(own) => own.0.is_outside(),
-            _ => false,
-        }
-    }
-
-    /// Whether the condition needs a [`FileWatcher`].
-    pub(crate) fn waits_for_files(&self) -> bool {
-        match &self.0 {
-            Requirement::Readable(_) => true,
-            Requirement::AnyOf(list) => list.iter().any(When::waits_for_files),
             _ => false,
         }
     }

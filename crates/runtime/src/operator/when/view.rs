@@ -4,7 +4,10 @@ use super::conditions::Conditions;
 use crate::base::options::Pace;
 use crate::operator::context::Context;
 use crate::operator::link::EdgeEnds;
+use onbeat_os::poll::Interest;
 use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::BorrowedFd;
 
 /// State of an operator that its conditions can read.
 pub struct View<'w> {
@@ -28,6 +31,14 @@ pub(crate) struct Asks {
 }
 
 impl View<'_> {
+    /// Has the conditions checked again when the descriptor is ready.
+    pub(crate) fn await_descriptor(&self, fd: BorrowedFd<'_>, what: Interest) -> io::Result<()> {
+        if let Some((descriptors, part)) = &self.cx.waiting.descriptors {
+            descriptors.arm(*part, self.cx.current, fd, what)?;
+        }
+        Ok(())
+    }
+
     /// Returns the time in nanoseconds on the run's clock.
     pub fn now_ns(&self) -> u64 {
         self.cx.now_ns()

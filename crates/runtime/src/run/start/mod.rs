@@ -1,6 +1,6 @@
 //! Start of a run: from a plan to threads that step operators.
 //!
-//! The order of effects is fixed: chunk stores, file watcher, parts, settings of the process, worker threads,
+//! The order of effects is fixed: chunk stores, parts, settings of the process, worker threads,
 //! helper threads. The settings of each thread come last, because each thread applies its own.
 
 mod helpers;
@@ -15,7 +15,6 @@ use crate::engine::control::board::Board;
 use crate::engine::control::{Control, RunFault};
 use crate::engine::limits::Limits;
 use crate::graph::Graph;
-use crate::operator::when::{FileWatcher, When};
 use crate::plan::{Plan, replicate};
 use helpers::{Helpers, attach_rings};
 use onbeat_trace::{Evidence, NoEvidence, Record};
@@ -66,13 +65,8 @@ impl Graph {
         let Stores { seeds, mut obtained } = Stores::make(&plan)?;
         obtained.extend(rights::of_evidence(&plan, evidence.as_ref()));
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
-        let for_files = graph.operators.iter().any(|node| node.when.iter().any(When::waits_for_files));
-        let wrong = |error| RunError::Begin(format!("cannot wait for files: {error}"));
-        let watcher = for_files.then(FileWatcher::new).transpose().map_err(wrong)?;
-        let BoundParts { mut parts, team, seats, orders } = BoundParts::bind(graph, &plan, watcher.clone());
+        let BoundParts { mut parts, team, seats, orders } = BoundParts::bind(graph, &plan);
         let rings = attach_rings(&plan, &mut parts);
-        let house_keeping = &plan.options.house_keeping;
-        let watching = watcher.map(|watcher| watcher.start(house_keeping)).transpose().map_err(wrong)?;
         let plan = Arc::new(plan);
         let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len(), plan.paths.len());
         let control = Arc::new(Control::new(team, plan.workers.len(), orders, board, limits));
@@ -103,7 +97,6 @@ impl Graph {
             control,
             handle,
             started_unix_ns,
-            watching,
             watch,
             process,
             service: None,

@@ -6,13 +6,16 @@
 //! the way is offered to other threads: handing a message to another core costs 0.1 to 0.5 µs, waking a
 //! thread 10 to 40 µs.
 
+mod watch;
+
+use crate::base::descriptors::Descriptors;
 use crate::base::idle::Idle;
 use crate::base::options::Share;
 use crate::base::quiescence::Unpark;
 use onbeat_os::{Parker, Unparker};
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use onbeat_queue::{TaskLease, TaskPool};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -58,6 +61,10 @@ pub(crate) struct ThreadPool<P> {
     /// Chains that threads can help with; the first `wave_count` places are used.
     waves: Box<[OnceLock<Arc<dyn WaveHelp>>]>,
     wave_count: AtomicU32,
+    /// What the operators of the parts wait for. Set before the first step.
+    pub descriptors: OnceLock<Arc<Descriptors>>,
+    /// Whether a parked thread watches them.
+    is_watched: AtomicBool,
 }
 
 /// Polls for another wave after one has closed: most often the next one opens at once.
@@ -128,6 +135,8 @@ impl<P: PoolPart> ThreadPool<P> {
             workers: workers.into(),
             waves: (0..parts).map(|_| OnceLock::new()).collect(),
             wave_count: AtomicU32::new(0),
+            descriptors: OnceLock::new(),
+            is_watched: AtomicBool::new(false),
         }
     }
 
@@ -321,45 +330,6 @@ impl<P: PoolPart> ThreadPool<P> {
     /// Place of the calling thread.
     pub fn place(&self) -> usize {
         with_thread(|thread| thread.place).unwrap_or(0)
-    }
-
-    /// Wakes parts whose alarms are due.
-    pub fn fire_alarms(&self, now_ns: impl Fn() -> u64) {
-        if self.tasks.next_alarm_ns() != u64::MAX {
-            self.tasks.take_due(now_ns(), |part| self.wake(part));
-        }
-    }
-
-    /// Wakes a parked thread, if there is one, to watch alarms while this thread is in a long step.
-    pub fn leave_alarms_to_others(&self, thread: usize) {
-        if let Some(sleeper) = self.tasks.watch_alarms(thread) {
-            self.unparkers[sleeper].unpark();
-        }
-    }
-
-    /// Waits for a part to run, a wave or an alarm.
-    pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
-        // This thread has just left a wave that is open now, so it waits for the next one.
-        let is_new = Cell::new(self.open_wave().is_none());
-        let has_work = || {
-            let is_open = self.open_wave().is_some();
-            is_new.set(is_new.get() || !is_open);
-            is_open && is_new.get() || self.has_parts()
-        };
-        if idle.spin(u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns)
-            || !self.tasks.begin_park(thread)
-        {
-            return;
-        }
-        with_thread(|thread| thread.counts.parked += 1);
-        match self.tasks.parked_until_ns(thread) {
-            _ if self.is_over() => {}
-            u64::MAX => parker.park(),
-            alarm_ns => {
-                let _ = idle.park_until(parker, alarm_ns, has_work, &now_ns);
-            }
-        }
-        self.tasks.end_park(thread);
     }
 
     /// Counts a part out that is over. The last one wakes all threads, which end.

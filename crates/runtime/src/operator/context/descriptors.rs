@@ -1,0 +1,98 @@
+//! Steps that wait for a descriptor.
+
+use super::Context;
+use crate::base::error::Error;
+use crate::base::quiescence::NEVER;
+use crate::operator::Step;
+use onbeat_os::poll::Interest;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// Under the manual clock: real time, and virtual time, from one look at a descriptor to the next.
+const REAL: Duration = Duration::from_micros(50);
+const VIRTUAL_NS: u64 = 1_000_000;
+
+impl Context {
+    /// Waits for data in a socket, pipe or device. Return the result from the step: the operator is stepped
+    /// again when a read would not block, or when a message comes. The worker sleeps meanwhile, or does other
+    /// work; under every scheduler, nothing polls by time. End of file and errors count as data.
+    ///
+    /// A step may also come without data, so read without blocking. A regular file is always ready.
+    ///
+    /// Under the manual clock, where nothing outside the run keeps virtual time, the operator is stepped every
+    /// millisecond of virtual time, at intervals of at least 50 µs.
+    ///
+    /// ```
+    /// use onbeat_runtime::{Context, Error, Output, Step};
+    /// use std::io::ErrorKind;
+    /// use std::net::UdpSocket;
+    ///
+    /// /// A step that sends the length of each datagram.
+    /// fn step(socket: &UdpSocket, out: &mut Output<u64>, cx: &mut Context) -> Result<Step, Error> {
+    ///     match socket.recv(&mut [0; 2048]) {
+    ///         Ok(length) => out.push(cx, length as u64).map(|()| Step::Again),
+    ///         Err(error) if error.kind() == ErrorKind::WouldBlock => cx.readable(socket),
+    ///         Err(error) => Err(Error::with_source("cannot receive", error)),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// If the kernel cannot wait for the descriptor, or the process has too many open files.
+    pub fn readable(&mut self, file: &impl AsFd) -> Result<Step, Error> {
+        self.ready(file.as_fd(), Interest::Read, NEVER)
+    }
+
+    /// As [`readable`](Context::readable), but only until `time_ns` on the run's clock.
+    ///
+    /// # Errors
+    /// As for [`readable`](Context::readable).
+    pub fn readable_until(&mut self, file: &impl AsFd, time_ns: u64) -> Result<Step, Error> {
+        self.ready(file.as_fd(), Interest::Read, time_ns)
+    }
+
+    /// As [`readable`](Context::readable), but waits until a write would not block.
+    ///
+    /// # Errors
+    /// As for [`readable`](Context::readable).
+    pub fn writable(&mut self, file: &impl AsFd) -> Result<Step, Error> {
+        self.ready(file.as_fd(), Interest::Write, NEVER)
+    }
+
+    /// As [`writable`](Context::writable), but only until `time_ns` on the run's clock.
+    ///
+    /// # Errors
+    /// As for [`readable`](Context::readable).
+    pub fn writable_until(&mut self, file: &impl AsFd, time_ns: u64) -> Result<Step, Error> {
+        self.ready(file.as_fd(), Interest::Write, time_ns)
+    }
+
+    /// Converts a time stamp of the kernel, in nanoseconds since 1970 on CLOCK_REALTIME, to the run's clock: the
+    /// due time of what has come from outside. Not before the start of the run, and not later than now. Under
+    /// the manual clock, it is now.
+    pub fn time_of_unix_ns(&self, unix_ns: u64) -> u64 {
+        let age_ns = onbeat_os::clock::realtime_unix_ns().saturating_sub(unix_ns);
+        self.clock.ago(age_ns).max(self.start_ns)
+    }
+
+    fn ready(&mut self, fd: BorrowedFd<'_>, what: Interest, time_ns: u64) -> Result<Step, Error> {
+        let real = self.clock.is_real();
+        match &self.waiting.descriptors {
+            Some((descriptors, part)) if real => {
+                let armed = descriptors.arm(*part, self.current, fd, what);
+                let is_armed =
+                    armed.map_err(|error| Error::with_source("cannot wait for its file or socket", error))?;
+                if !is_armed {
+                    return Ok(Step::Again);
+                }
+                self.waiting.is_armed = true;
+                Ok(self.until(time_ns))
+            }
+            _ => {
+                std::thread::sleep(REAL);
+                let again_ns = self.now_ns() + VIRTUAL_NS;
+                Ok(self.until(again_ns.min(time_ns)))
+            }
+        }
+    }
+}
