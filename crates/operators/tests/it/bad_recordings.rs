@@ -4,6 +4,7 @@
 use crate::harness::{RECORDING, Recording, recording};
 use onbeat_operators::SigmfSource;
 use onbeat_runtime::testing::Trial;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -173,5 +174,41 @@ fn what_is_no_recording_is_refused() {
     ] {
         let text = refusal(&path);
         assert!(text.contains(expected), "{text}");
+    }
+}
+
+proptest! {
+    /// As the fuzzer does, without its counters: `ci/fuzz` finds more in minutes.
+    #[test]
+    fn metadata_with_anything_changed_play_or_are_refused(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in any::<prop::sample::Index>(),
+        number in "(-?[0-9]{1,20}|-?[0-9]e[0-9]{1,3}|null|true|\"x\"|\\[\\]|\\{\\})",
+        at in any::<prop::sample::Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recording(20);
+        let path = recording.write(folder.path());
+        let text = recording.meta.to_string();
+        let values: Vec<usize> = text.match_indices(':').map(|(place, _)| place + 1).collect();
+        let begin = values[at.index(values.len())];
+        let end = begin + text[begin..].find([',', '}']).unwrap_or(0);
+        let valued = format!("{}{number}{}", &text[..begin], &text[end..]);
+        let mut bytes = text.clone().into_bytes();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let cut = bytes[..cut.index(bytes.len())].to_vec();
+        for bytes in [valued.into_bytes(), bytes, cut] {
+            fs::write(&path, bytes).unwrap();
+            let checked = SigmfSource::new(&path).check();
+            // The time limit is for recordings whose rate is so low that they last for years.
+            let played = Trial::new(SigmfSource::new(&path)).stop_after(1_000_000_000).try_run();
+            match checked {
+                Ok(()) => prop_assert!(played.is_ok(), "{:?}", played.err()),
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
     }
 }
