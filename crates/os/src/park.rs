@@ -4,8 +4,8 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::{Arc, OnceLock};
 
 use crate::futex::{self, Wake};
 use crate::poll::Poll;
@@ -95,7 +95,7 @@ impl Parker {
     }
 
     /// As [`park_until`](Self::park_until), but also returns when a descriptor of the poll is ready; the
-    /// caller then [looks](Poll::look). One parker waits at one poll, always the same.
+    /// caller then [looks](Poll::look), and [silences](Poll::silence) a bell that rings. One parker waits at one poll, always the same.
     ///
     /// # Panics
     ///
@@ -109,7 +109,7 @@ impl Parker {
             poll.wait(deadline_ns).unwrap_or_else(|error| panic!("ppoll failed while parking: {error}"));
         match self.word.give_up() {
             Unparked::TimedOut if is_ready => Unparked::Ready,
-            // If the unparker has not rung yet, the next wait ends at once, and `look` silences the bell.
+            // If the unparker has not rung yet, the next wait ends at once, and the caller silences the bell.
             unparked => {
                 if unparked == Unparked::Notified {
                     poll.silence();

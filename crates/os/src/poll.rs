@@ -82,7 +82,7 @@ pub enum Interest {
 /// writer.write_all(b"x")?;
 /// assert!(poll.wait(None)?);
 /// let mut ready = Vec::new();
-/// poll.look(|token| ready.push(token))?;
+/// assert!(!poll.look(|token| ready.push(token))?);
 /// assert_eq!(ready, [7]);
 /// poll.ring();
 /// assert!(poll.wait(None)?);
@@ -135,7 +135,7 @@ impl Poll {
         let _ = rustix::io::write(self.bell.as_fd(), &1u64.to_ne_bytes());
     }
 
-    /// Takes back what [`ring`](Poll::ring) did.
+    /// Takes back what [`ring`](Poll::ring) did. Only the thread that waits calls this.
     pub fn silence(&self) {
         // The only failure is a bell that does not ring.
         let _ = rustix::io::read(self.bell.as_fd(), &mut [0u8; 8]);
@@ -157,11 +157,13 @@ impl Poll {
         }
     }
 
-    /// Calls `ready` with the tokens of all descriptors that are ready, and silences the bell. Does not wait.
+    /// Calls `ready` with the tokens of all descriptors that are ready. Does not wait. Any thread may look: the
+    /// bell is not silenced, because it may ring for another thread. Returns whether it rings.
     ///
     /// # Errors
     /// What `epoll_wait(2)` reports.
-    pub fn look(&self, mut ready: impl FnMut(u64)) -> io::Result<()> {
+    pub fn look(&self, mut ready: impl FnMut(u64)) -> io::Result<bool> {
+        let mut rings = false;
         let mut events = [const { MaybeUninit::uninit() }; EVENTS];
         loop {
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -170,12 +172,12 @@ impl Poll {
                     let count = events.len();
                     for event in events {
                         match event.data.u64() {
-                            BELL => self.silence(),
+                            BELL => rings = true,
                             token => ready(token),
                         }
                     }
                     if count < EVENTS {
-                        return Ok(());
+                        return Ok(rings);
                     }
                 }
                 Err(Errno::INTR) => {}

@@ -70,15 +70,16 @@ impl Descriptors {
         self.poll.get()
     }
 
-    /// Notifies the operators whose descriptors are ready.
-    pub fn look(&self) {
-        let Some(poll) = self.poll.get() else { return };
-        // The only documented errors are wrong arguments.
-        let _ = poll.look(|token| {
+    /// Notifies the operators whose descriptors are ready. Returns whether the bell rings.
+    pub fn look(&self) -> bool {
+        let Some(poll) = self.poll.get() else { return false };
+        let rings = poll.look(|token| {
             if let Some(part) = self.parts.get((token >> 32) as usize) {
                 part.set(token as u32);
             }
         });
+        // The only documented errors are wrong arguments.
+        rings.unwrap_or(false)
     }
 
     /// When a thread at work looks next, on the run's clock. `None` while there is nothing to look at.

@@ -4,10 +4,10 @@
 mod connect;
 
 use super::conditions;
+use crate::base::descriptors::{self, Descriptors, ReadyOperators};
 use crate::engine::flight::Rings;
 use crate::engine::order::OrderRequest;
 use crate::engine::pool::{PoolWaker, ThreadPool};
-use crate::base::descriptors::{self, Descriptors, ReadyOperators};
 use crate::engine::team::{CHUNK, CONTROL, InboxEvent, PartWaker, Seat, Team, ThreadWaker};
 use crate::engine::worker::{NodeState, WorkerPool};
 use crate::graph::{Graph, Node};
@@ -153,7 +153,10 @@ fn share_descriptors(plan: &Plan, team: &Team, pools: &[Option<Arc<WorkerPool>>]
         .map(|(part, inbox)| ReadyOperators::new(Arc::clone(inbox), operators(part)))
         .collect();
     let new = || Arc::new(Descriptors::new(Arc::clone(&ready)));
-    pools.iter().map(|pool| pool.as_ref().map_or_else(new, |pool| Arc::clone(pool.descriptors.get_or_init(new)))).collect()
+    pools
+        .iter()
+        .map(|pool| pool.as_ref().map_or_else(new, |pool| Arc::clone(pool.descriptors.get_or_init(new))))
+        .collect()
 }
 
 /// Enters each edge into the parts of its ends, with the initial messages, and counts the edges of each

@@ -133,8 +133,7 @@ impl WorkerThread<'_> {
                 None => ParkOutcome::Woken,
                 Some(lying) => {
                     let up = || worker.seat.is_called(owner, lying);
-                    let at =
-                        WaitPlace { parker: &self.parker, descriptors: Some(&*worker.seat.descriptors) };
+                    let at = WaitPlace { parker: &self.parker, descriptors: Some(&*worker.seat.descriptors) };
                     self.idle().after(until_ns.saturating_sub(begin_ns)).wait(
                         &at,
                         lying.alarm_ns,

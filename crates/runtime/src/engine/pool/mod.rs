@@ -19,7 +19,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// Rounds after which a thread prefers its offered parts to its kept ones, so that none waits for ever.
+/// Rounds after which a thread prefers its offered parts to its kept ones, or its oldest kept part to the one
+/// that was woken last, so that none waits for ever. Two parts that wake each other are woken last in turn.
 const ROUNDS: u32 = 32;
 
 /// A part that goes from thread to thread.
@@ -255,10 +256,13 @@ impl<P: PoolPart> ThreadPool<P> {
     pub fn next(&self, thread: usize, round: u32) -> Option<(u32, TaskLease<'_, P>)> {
         loop {
             let offered = || with_thread(|thread| thread.claim(&self.tasks)).flatten();
-            let kept =
-                || with_thread(|thread| thread.next.take().or_else(|| thread.list.pop_front())).flatten();
-            let own =
-                if round.is_multiple_of(ROUNDS) { offered().or_else(kept) } else { kept().or_else(offered) };
+            let last = || with_thread(|thread| thread.next.take()).flatten();
+            let oldest = || with_thread(|thread| thread.list.pop_front()).flatten();
+            let own = match round % (2 * ROUNDS) {
+                0 => offered().or_else(last).or_else(oldest),
+                ROUNDS => oldest().or_else(last).or_else(offered),
+                _ => last().or_else(oldest).or_else(offered),
+            };
             let part = match own {
                 Some(part) => part,
                 None => {

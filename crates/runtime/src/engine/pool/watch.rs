@@ -21,8 +21,7 @@ impl<P: PoolPart> ThreadPool<P> {
     /// Waits for a part to run, a wave, a descriptor or an alarm.
     pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
         // Acquire pairs with the Release below: watches follow each other.
-        let watched =
-            self.used_descriptors().filter(|_| !self.is_watched.swap(true, Ordering::Acquire));
+        let watched = self.used_descriptors().filter(|_| !self.is_watched.swap(true, Ordering::Acquire));
         let at = WaitPlace { parker, descriptors: watched.map(|descriptors| &**descriptors) };
         self.rest_at(thread, idle, &at, now_ns);
         if watched.is_some() {
@@ -37,7 +36,8 @@ impl<P: PoolPart> ThreadPool<P> {
         let has_work = || {
             let is_open = self.open_wave().is_some();
             is_new.set(is_new.get() || !is_open);
-            is_open && is_new.get() || self.has_parts()
+            // A look at descriptors may have woken a part, which this thread keeps.
+            is_open && is_new.get() || self.has_parts() || self.others_wait()
         };
         if idle.spin(at, u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns)
             || !self.tasks.begin_park(thread)

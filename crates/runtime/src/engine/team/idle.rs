@@ -23,8 +23,8 @@ impl WaitPlace<'_> {
         match (watched, deadline_ns) {
             (Some((descriptors, poll)), _) => {
                 let unparked = self.parker.park_polling(poll, deadline_ns);
-                if unparked == Unparked::Ready {
-                    descriptors.look();
+                if unparked == Unparked::Ready && descriptors.look() {
+                    poll.silence();
                 }
                 unparked
             }
@@ -54,7 +54,13 @@ impl WaitPlace<'_> {
 impl Idle {
     /// Waits until `up`, or until the clock reaches `alarm_ns` (`u64::MAX` for never). For a part with a
     /// thread of its own.
-    pub fn wait(self, at: &WaitPlace<'_>, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) {
+    pub(crate) fn wait(
+        self,
+        at: &WaitPlace<'_>,
+        alarm_ns: u64,
+        up: impl Fn() -> bool,
+        now_ns: impl Fn() -> u64,
+    ) {
         self.spin(at, alarm_ns, &up, &now_ns);
         while !up() {
             if self.park_until(at, alarm_ns, &up, &now_ns) == Unparked::TimedOut {
@@ -65,7 +71,7 @@ impl Idle {
 
     /// Parks until `alarm_ns` (`u64::MAX` for never); with [`Idle::Early`], parks until shortly before that,
     /// then spins.
-    pub fn park_until(
+    pub(crate) fn park_until(
         self,
         at: &WaitPlace<'_>,
         alarm_ns: u64,
@@ -85,7 +91,7 @@ impl Idle {
     }
 
     /// Spins if and as long as this setting says. Returns whether `up` came true or the alarm is due.
-    pub fn spin(
+    pub(crate) fn spin(
         self,
         at: &WaitPlace<'_>,
         alarm_ns: u64,

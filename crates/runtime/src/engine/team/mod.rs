@@ -5,8 +5,8 @@ mod idle;
 
 pub(crate) use idle::{POLLS, WaitPlace, spin_until};
 
-use crate::base::quiescence::{NEVER, Quiescence, SleepState, Unpark, Wakeup, WorkerInbox};
 use crate::base::descriptors::Descriptors;
+use crate::base::quiescence::{NEVER, Quiescence, SleepState, Unpark, Wakeup, WorkerInbox};
 use crate::engine::order::OrderRequest;
 use crate::operator::link::Notifier;
 use onbeat_os::Unparker;

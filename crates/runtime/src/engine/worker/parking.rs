@@ -40,7 +40,7 @@ impl Worker {
     /// whether something came.
     pub fn spin(&mut self, cx: &mut Context, end_ns: u64) -> bool {
         let pauses = if self.waiting.spin_pace.is_dense { self.waiting.spin_pace.pauses } else { 1 };
-        let mut polls = 0;
+        let mut polls = 0u32;
         let something_came = || {
             polls += 1;
             if polls.is_multiple_of(POLLS) {

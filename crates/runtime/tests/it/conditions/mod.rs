@@ -1,6 +1,7 @@
 //! What operators may wait for, each condition in the ways in which it can and cannot hold, under every
 //! scheduler; and conditions that can never hold, refused by the plan.
 
+mod descriptors;
 mod inputs;
 mod never;
 mod outside;
