@@ -52,7 +52,10 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
 /// Checks that the command failed with a short message and left no files.
 fn refused(place: &Place, answer: &Answer, expected: &str) -> Result<(), String> {
     let short = answer.stderr.len() < 1_000 && !answer.stderr.contains(['\0', '\u{1b}']);
-    let left = ["end", "end.part"].map(|name| place.path("out").join(name)).iter().any(|path| path.exists());
+    let [end, part] = ["end", "end.part"].map(|name| place.path("out").join(name));
+    // What came before the failure is kept under its temporary name; nothing else is.
+    let left = end.exists() || part.metadata().is_ok_and(|found| found.len() == 0);
+    let _none = fs::remove_file(part);
     if answer.status == Some(1)
         && answer.stderr.contains("operator `in`")
         && answer.stderr.contains(expected)

@@ -125,6 +125,11 @@ fn numbered(number: u64) -> Vec<u8> {
     number.to_le_bytes().into_iter().chain([(number % 251) as u8; 400]).collect()
 }
 
+fn send(socket: &UdpSocket, number: u64) {
+    let sent = socket.send(&numbered(number)).expect("a datagram leaves");
+    assert_eq!(sent, 408);
+}
+
 #[test]
 fn each_datagram_is_in_the_file_or_counted() {
     const SENT: u64 = 20_000;
@@ -168,11 +173,11 @@ fn sent(numbers: &[u64], end: Option<u64>) -> Ended {
     let wire = Wire::start(&receiver(address, "header = true", "1 us"));
     until_bound(address);
     let socket = sender(address);
-    for &number in numbers {
-        socket.send(&numbered(number)).expect("sent");
-    }
+    numbers.iter().for_each(|&number| send(&socket, number));
     match end {
-        Some(number) => drop(socket.send(&(number | LAST).to_le_bytes()).expect("sent")),
+        Some(number) => {
+            socket.send(&(number | LAST).to_le_bytes()).expect("sent");
+        }
         // Only a stop ends it.
         None => {
             let taken = || (unread(address) == 0).then_some(());
@@ -214,6 +219,39 @@ fn gaps_and_swaps_are_counted() {
 }
 
 #[test]
+fn losses_are_seen_while_it_runs() {
+    let address = port();
+    let place = Place::new();
+    fs::write(place.path("wire.toml"), receiver(address, "header = true", "1 us")).expect("a file");
+    let child = place.start(&["run", "wire.toml", "--metrics", "127.0.0.1:0"]);
+    until_bound(address);
+    let mut metrics = None;
+    let said = || {
+        let said = fs::read_to_string(place.path("stderr.txt")).ok()?;
+        metrics = Some(said.split("http://").nth(1)?.split_once("/metrics\n")?.0.to_string());
+        Some(())
+    };
+    until("it says where its metrics are", said).expect("it does");
+    let socket = sender(address);
+    let counted = || {
+        // Again and again, so that the source does not run into its timeout.
+        [3, 7].into_iter().for_each(|number| send(&socket, number));
+        let mut client = TcpStream::connect(metrics.as_deref().expect("an address")).ok()?;
+        client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
+        let mut text = String::new();
+        client.read_to_string(&mut text).ok()?;
+        text.lines()
+            .any(|line| {
+                line.starts_with("onbeat_operator_lost_total{operator=\"rx\"") && line.ends_with(" 6.0")
+            })
+            .then_some(())
+    };
+    until("the metrics have the loss", counted).expect("they do");
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it lives");
+    assert_eq!(place.end(child).status, Some(3));
+}
+
+#[test]
 fn a_foreign_sender_ends_the_run_with_the_fix() {
     let address = port();
     let wire = Wire::start(&receiver(address, "header = true", "1 us"));
@@ -231,10 +269,10 @@ fn a_sender_that_comes_back_is_followed() {
     let wire = Wire::start(&receiver(address, "header = true", "1 us"));
     until_bound(address);
     let old = sender(address);
-    (0..50).for_each(|number| drop(old.send(&numbered(number)).expect("sent")));
+    (0..50).for_each(|number| send(&old, number));
     drop(old);
     let new = sender(address);
-    (0..30).for_each(|number| drop(new.send(&numbered(number)).expect("sent")));
+    (0..30).for_each(|number| send(&new, number));
     new.send(&(31 | LAST).to_le_bytes()).expect("sent");
     let ended = wire.end();
     ended.check("it comes back");
@@ -318,7 +356,9 @@ fn what_is_unread_at_a_stop_is_counted() {
     let waits = ended.lost("bytes", "waited in the socket");
     let came = ended.file("came").len() as u64;
     let own = onbeat_os::socket::unacknowledged(&peer).expect("a count");
-    assert!(waits > 0 && came + waits + own == written, "{came} + {waits} + {own} of {written}");
+    // Some of what waits may not have been acknowledged before the reset.
+    let all = waits > 0 && came + waits <= written && written <= came + waits + own;
+    assert!(all, "{came} + {waits} + {own} of {written}");
 }
 
 /// From an endless source to a peer.
@@ -409,11 +449,10 @@ fn a_peer_that_is_not_there_does_not_hold_the_end() {
         wire.interrupt();
         let ended = wire.end();
         // It may have used up its patience before the stop came.
-        if ended.answer.status == Some(3) {
+        if ended.answer.status != Some(1) {
+            ended.check(parameters);
             let lost = ended.lost("bytes", "there was no connection");
             assert_eq!(lost, ended.messages() * 4000, "{parameters}");
-        } else {
-            assert_eq!(ended.answer.status, Some(1), "{:?}", ended.answer);
         }
         let source = operator("rx", "tcp.source", &format!("{parameters}\npatience = \"50 s\""))
             + &operator("end", "null.sink", "")
