@@ -42,7 +42,8 @@ EXIT STATUS
   1  error, including a wrong command line
   2  limit exceeded: --max-misses, --on-miss or `on_miss = \"stop\"`;
      for noise: -s or -S; for doctor: --fail-on
-  3  messages were lost unexpectedly; drops by `when_full` do not count";
+  3  data was lost unexpectedly: datagrams that never came, bytes that a peer did
+     not take, messages; drops by `when_full` do not count";
 
 /// A real-time dataflow runtime that explains its own jitter
 #[derive(Debug, Parser)]

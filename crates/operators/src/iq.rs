@@ -127,8 +127,8 @@ impl<T: FileSample> Operator for IqSource<T> {
 
 /// Writes samples to a headerless file in a [`SampleFormat`], several channels interleaved sample by sample.
 ///
-/// The file is called "NAME.part" until it is complete. It is removed if the run fails, and kept if the run
-/// is stopped. All channels must have the same sample rate; the file ends with the shortest. Sample rate,
+/// The file is called "NAME.part" until it is complete. If the run fails, that
+/// file is left with the data so far. All channels must have the same sample rate; the file ends with the shortest. Sample rate,
 /// tags and shapes are not written. If no chunk arrives, no file is created.
 pub struct IqSink<T: FileSample> {
     /// Samples of the only channel.
@@ -193,7 +193,11 @@ impl<T: FileSample> Operator for IqSink<T> {
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        let Some(writer) = self.writer.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        if ending == Ending::Failed {
+            writer.keep(cx);
+            return Ok(());
+        }
         if writer.samples == 0 {
             note::nothing_came(cx, &self.path);
             return Ok(());

@@ -1,6 +1,6 @@
 //! A file that gets its final name only once it is complete.
 
-use onbeat_runtime::{Error, FileUse};
+use onbeat_runtime::{Context, Error, FileUse};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// An output file, written as "NAME.part" in the folder of NAME and renamed when complete. Dropping it
-/// earlier removes it.
+/// earlier removes it; after a failure, [`keep`](PartFile::keep) leaves it.
 ///
 /// The file is locked, so that two operators or two runs with the same file name find out at the start. A
 /// partial file of a killed process is overwritten.
@@ -94,6 +94,14 @@ impl PartFile {
     /// Final name of the file.
     pub fn target(&self) -> &Path {
         &self.target
+    }
+
+    /// Leaves the incomplete file as "NAME.part" after a failure, and notes that. An empty file is removed.
+    pub fn keep(mut self, cx: &mut Context) {
+        if self.file.metadata().is_ok_and(|found| found.len() > 0) {
+            self.finished = true;
+            cx.note(format!("{} has the data from before the failure", self.path.display()));
+        }
     }
 
     /// Completes the file: syncs it to disk and renames it.

@@ -201,13 +201,15 @@ impl Operator for Tap {
         not_restartable()
     }
 
-    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let (part, file) = (self.part.take(), self.file.take());
         let (Some(part), Some(mut file)) = (part, file) else { return Ok(()) };
+        let written = file.flush();
         if ending == Ending::Failed {
+            part.keep(cx);
             return Ok(());
         }
-        file.flush().map_err(|error| cannot_write(part.target(), error))?;
+        written.map_err(|error| cannot_write(part.target(), error))?;
         part.finish()
     }
 }

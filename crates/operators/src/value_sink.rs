@@ -94,12 +94,16 @@ impl Operator for ValueSink {
         if self.count > self.finite {
             cx.note(format!("{} values were not finite", self.count - self.finite));
         }
-        if let Some((mut file, part)) = self.file.take()
-            && ending != Ending::Failed
-        {
+        if let Some((mut file, part)) = self.file.take() {
             let path = part.target().to_owned();
-            file.flush()
-                .map_err(|error| Error::with_source(format!("cannot write {}", path.display()), error))?;
+            let written = file.flush();
+            if ending == Ending::Failed {
+                if self.count > 0 {
+                    part.keep(cx);
+                }
+                return Ok(());
+            }
+            written.map_err(|error| Error::with_source(format!("cannot write {}", path.display()), error))?;
             part.finish()?;
         }
         Ok(())

@@ -35,8 +35,8 @@ pub enum WavFormat {
 
 /// Writes a WAV file of one or more channels.
 ///
-/// The file is called "NAME.part" until it is complete. It is removed if the run fails, and kept if the run
-/// is stopped. All channels must have the same sample rate; the file ends with the shortest. A sample that is
+/// The file is called "NAME.part" until it is complete. If the run fails, that
+/// file is left with the data so far. All channels must have the same sample rate; the file ends with the shortest. A sample that is
 /// not finite becomes 0. If no chunk arrives, there is no sample rate, and no file is created.
 pub struct WavSink {
     /// Samples of the only channel.
@@ -239,9 +239,13 @@ impl Operator for WavSink {
             self.sum_up(cx);
         }
         let (part, wave) = (self.part.take(), self.wave.take());
-        let (Some(part), Some(wave)) = (part, wave.filter(|_| ending != Ending::Failed)) else {
+        let (Some(part), Some(wave)) = (part, wave) else { return Ok(()) };
+        if ending == Ending::Failed {
+            // The header then has the length so far.
+            let _lost = wave.writer.finalize();
+            part.keep(cx);
             return Ok(());
-        };
+        }
         wave.writer.finalize().map_err(|error| cannot_write(part.target(), error))?;
         part.finish()
     }

@@ -7,6 +7,7 @@
 //! | [`futex`] | waiting on a word and waking its waiters, by the kernel's call |
 //! | [`park`] | a thread that parks and others that wake it, on one futex word |
 //! | [`local`] | sockets with a name in the file system, and the process at their other end |
+//! | [`socket`] | datagrams with receive time and number of dropped ones; data on its way to a peer |
 //! | [`poll`], [`door`] | waiting until files are readable; with new connections as well |
 //! | [`file`](mod@file) | the identity of a file, kept while the file is held |
 //! | [`thread`] | the only place where threads are started; each has a name |
@@ -64,6 +65,7 @@ pub mod policy;
 pub mod poll;
 pub mod rights;
 pub mod signal;
+pub mod socket;
 pub mod stack;
 pub mod stack_node;
 pub mod terminal;

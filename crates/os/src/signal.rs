@@ -3,13 +3,14 @@
 //! A signal handler may do very little (`signal-safety(7)`). So the handler only writes to a pipe, and a
 //! thread named `onbeat-signal` reads it and makes the call, which is free to lock, allocate and print.
 //!
-//! While there is no [`InterruptGuard`], the signals end the process as they do by default.
+//! While there is no [`InterruptGuard`], the signals end the process as they do by default. A signal that the
+//! process was started to ignore (`nohup`, a job in the background of a script) stays ignored.
 
 #![allow(clippy::disallowed_types, reason = "signal-hook reads this flag inside a signal handler")]
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -18,14 +19,14 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::thread;
 
-/// Signals that ask the process to end.
+/// Signals that ask the process to end, unless it was started to ignore them.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Name of the thread that makes the calls.
 pub const THREAD_NAME: &str = "onbeat-signal";
 
 /// Calls `f` for every `SIGINT`, `SIGTERM` or `SIGHUP` until the guard is dropped, with the number of signals
-/// so far: 1 for the first.
+/// so far: 1 for the first. Signals that the process was started to ignore stay ignored.
 ///
 /// By convention, the first one asks for a clean end and the second one aborts. Signals of one kind that come
 /// faster than the thread wakes (tens of microseconds) can be seen as one; the kernel does not count them
@@ -50,7 +51,7 @@ pub const THREAD_NAME: &str = "onbeat-signal";
 /// ```
 pub fn on_interrupt(f: impl Fn(u32) + Send + 'static) -> io::Result<InterruptGuard> {
     // In this order a signal in between is not lost: it waits in the pipe.
-    let mut signals = Signals::new(ENDING)?;
+    let mut signals = Signals::new(heard())?;
     let listener = SignalListener::new()?;
     let handle = signals.handle();
     let thread = thread::spawn(THREAD_NAME, move || {
@@ -63,6 +64,26 @@ pub fn on_interrupt(f: impl Fn(u32) + Send + 'static) -> io::Result<InterruptGua
         }
     })?;
     Ok(InterruptGuard { handle, thread: Some(thread) })
+}
+
+/// The signals of [`ENDING`] that the process was not started to ignore. Found before the first handler is
+/// installed.
+fn heard() -> &'static [i32] {
+    static HEARD: OnceLock<Vec<i32>> = OnceLock::new();
+    HEARD.get_or_init(|| ENDING.into_iter().filter(|&signal| !is_ignored(signal)).collect())
+}
+
+/// Whether the process ignores a signal at the moment.
+fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action, the call only writes the present one to `action`, which has room for it.
+    let status = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    if status != 0 {
+        return false;
+    }
+    // SAFETY: the call has succeeded, so it has written the action.
+    let action = unsafe { action.assume_init() };
+    action.sa_sigaction == libc::SIG_IGN
 }
 
 /// Listens until it is dropped. Dropping it ends the thread, waits for a call that is running, and restores
@@ -112,7 +133,7 @@ impl SignalListener {
             Some(nobody) => nobody.store(false, SeqCst),
             None => {
                 let nobody = Arc::new(AtomicBool::new(false));
-                for signal in ENDING {
+                for &signal in heard() {
                     register_conditional_default(signal, Arc::clone(&nobody))?;
                 }
                 listeners.nobody = Some(nobody);

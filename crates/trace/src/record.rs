@@ -18,8 +18,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use activity::{
-    ChangeRecord, EdgeRecord, FaultRecord, InFlightLimit, Miss, OperatorRecord, PathRecord, Sharing,
-    SlowMessage, SlowStep, StoreRecord, ThreadRecord,
+    ChangeRecord, EdgeRecord, FaultRecord, InFlightLimit, LossRecord, Miss, OperatorRecord, PathRecord,
+    Sharing, SlowMessage, SlowStep, StoreRecord, ThreadRecord,
 };
 pub use plan::{PlanRecord, WorkerRecord};
 pub use words::{
@@ -148,7 +148,8 @@ pub struct RunResult {
     pub reason: String,
     /// Time from the start of the first step to the end of the last, in nanoseconds of the run's clock.
     pub duration_ns: u64,
-    /// Messages lost unintentionally. Messages that an edge dropped by its `when_full` do not count.
+    /// Data lost unintentionally: messages left in queues, and the [`losses`](OperatorRecord::losses) of
+    /// operators, each in its own unit. Messages that an edge dropped by its `when_full` do not count.
     pub lost: u64,
     /// Exit status of the process: 0 good, 1 error, 2 a limit was hit, 3 data was lost.
     pub exit_status: u8,
@@ -192,6 +193,24 @@ impl Record {
             version: VERSION,
             source,
         })
+    }
+
+    /// Returns the data lost unintentionally by unit: `messages` left in queues, and the losses of operators.
+    #[must_use]
+    pub fn lost_by_unit(&self) -> Vec<(u64, &str)> {
+        let mut sums: Vec<(u64, &str)> = Vec::new();
+        for loss in self.operators.iter().flat_map(|operator| &operator.losses) {
+            match sums.iter_mut().find(|(_, unit)| *unit == loss.unit) {
+                Some((sum, _)) => *sum = sum.saturating_add(loss.count),
+                None => sums.push((loss.count, &loss.unit)),
+            }
+        }
+        let by_operators = sums.iter().map(|(count, _)| *count).fold(0, u64::saturating_add);
+        let in_queues = self.result.lost.saturating_sub(by_operators);
+        if in_queues > 0 {
+            sums.insert(0, (in_queues, "messages"));
+        }
+        sums
     }
 
     /// Writes the record to `path` atomically: to a temporary file in the same folder, flushed to the disk,

@@ -4,7 +4,9 @@ use super::table::{Cell, Column, Table, Unit};
 use super::{Document, counted, late, machine, time};
 use onbeat::Record;
 use onbeat::trace::Summary;
-use onbeat::trace::record::{FaultAction, FaultRecord, Obtained, OperatorState, Outcome};
+use onbeat::trace::record::{
+    FaultAction, FaultRecord, LossRecord, Obtained, OperatorRecord, OperatorState, Outcome,
+};
 use std::path::Path;
 
 /// Facts about a run that its record does not have.
@@ -56,7 +58,25 @@ fn head(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
         lines.push(format!("{} later than the limit", counted(record.misses_total, "message")));
     }
     if result.lost > 0 {
-        lines.push(format!("{} lost unexpectedly", counted(result.lost, "message")));
+        lines.extend(losses(record));
+    }
+    lines
+}
+
+/// Returns lines about data lost unintentionally: by operators, and in queues.
+fn losses(record: &Record) -> Vec<String> {
+    let of = |operator: &OperatorRecord| {
+        let line = |loss: &LossRecord| {
+            format!("lost: {}: {} {}: {}", operator.name, loss.count, loss.unit, loss.reason)
+        };
+        operator.losses.iter().map(line).collect::<Vec<_>>()
+    };
+    let by_operators = record.operators.iter().flat_map(|operator| &operator.losses);
+    let by_operators = by_operators.map(|loss| loss.count).fold(0, u64::saturating_add);
+    let mut lines: Vec<String> = record.operators.iter().flat_map(of).collect();
+    let in_queues = record.result.lost.saturating_sub(by_operators);
+    if in_queues > 0 {
+        lines.push(format!("lost: {} in queues at the end", counted(in_queues, "message")));
     }
     lines
 }
@@ -92,7 +112,7 @@ fn of(summary: &Summary, ns: u64) -> Cell {
 }
 
 fn operators(record: &Record) -> Table {
-    let row = |operator: &onbeat::trace::record::OperatorRecord| {
+    let row = |operator: &OperatorRecord| {
         let step = &operator.step;
         vec![
             operator.name.as_str().into(),
@@ -106,6 +126,7 @@ fn operators(record: &Record) -> Table {
             if operator.deadline_ns.is_some() { operator.late.into() } else { Cell::Nothing },
             operator.copies.into(),
             operator.restarts.into(),
+            operator.losses.iter().map(|loss| loss.count).fold(0, u64::saturating_add).into(),
             (operator.workers > 1).then_some(operator.workers).into(),
             match operator.state {
                 OperatorState::Done => Cell::Usual(operator.state.to_string()),
@@ -126,6 +147,7 @@ fn operators(record: &Record) -> Table {
             Column::new("late", "late", Unit::Count).optional().alarm(),
             Column::new("copies", "copies", Unit::Count).optional(),
             Column::new("restarts", "restarts", Unit::Count).optional().alarm(),
+            Column::new("lost", "lost", Unit::Count).optional().alarm(),
             Column::new("workers", "on workers", Unit::Count).optional(),
             Column::new("state", "state", Unit::Text).optional().alarm(),
         ],

@@ -89,6 +89,8 @@ impl Collector for StatusCollector {
             .counters(operators().map(|(labels, it)| (labels, seconds(it.busy_ns))))?;
         metric!("operator_late", "steps that ended after the deadline", None)
             .counters(operators().map(|(labels, it)| (labels, it.late as f64)))?;
+        metric!("operator_lost", "lost data (datagrams, bytes) that no setting permits to lose", None)
+            .counters(operators().map(|(labels, it)| (labels, it.lost as f64)))?;
 
         let edges =
             || status.edges.iter().map(|it| ([("from", it.from.as_str()), ("to", it.to.as_str())], it));
@@ -121,15 +123,21 @@ impl Collector for StatusCollector {
             )?;
         }
 
-        let causes = || {
-            let all = status.causes.iter().take(CAUSES);
-            all.map(|it| ([("class", it.class.word()), ("cause", it.name.as_str())], it))
-        };
-        metric!("cause_misses", "misses with this main cause", None)
-            .counters(causes().map(|(labels, it)| (labels, it.misses as f64)))?;
-        metric!("cause_lateness", "share of this cause in the lateness of all misses", SECONDS)
-            .counters(causes().map(|(labels, it)| (labels, seconds(it.lost_ns))))
+        encode_causes(status, &mut encoder)
     }
+}
+
+fn encode_causes(status: &RunStatus, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let causes = || {
+        let all = status.causes.iter().take(CAUSES);
+        all.map(|it| ([("class", it.class.word()), ("cause", it.name.as_str())], it))
+    };
+    let help = "misses with this main cause";
+    Metric { encoder, name: "cause_misses", help, unit: None }
+        .counters(causes().map(|(labels, it)| (labels, it.misses as f64)))?;
+    let help = "share of this cause in the lateness of all misses";
+    Metric { encoder, name: "cause_lateness", help, unit: Some(&Unit::Seconds) }
+        .counters(causes().map(|(labels, it)| (labels, seconds(it.lost_ns))))
 }
 
 fn word(state: RunState) -> &'static str {

@@ -52,7 +52,10 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
 /// Checks that the command failed with a short message and left no files.
 fn refused(place: &Place, answer: &Answer, expected: &str) -> Result<(), String> {
     let short = answer.stderr.len() < 1_000 && !answer.stderr.contains(['\0', '\u{1b}']);
-    let left = ["end", "end.part"].map(|name| place.path("out").join(name)).iter().any(|path| path.exists());
+    let [end, part] = ["end", "end.part"].map(|name| place.path("out").join(name));
+    // What came before the failure is kept under its temporary name; nothing else is.
+    let left = end.exists() || part.metadata().is_ok_and(|found| found.len() == 0);
+    let _none = fs::remove_file(part);
     if answer.status == Some(1)
         && answer.stderr.contains("operator `in`")
         && answer.stderr.contains(expected)
@@ -297,12 +300,15 @@ fn a_peer_that_vanishes_is_an_error() {
         let _ = peer.write_all(&[&1000u32.to_le_bytes()[..], &[0; 10]].concat());
     };
     let answer = with_peer(&place, &source("strict"), half);
-    refused(&place, &answer, "closed the connection in the middle of the stream")
-        .unwrap_or_else(|said| panic!("{said}"));
-    // Without frames that is the end; a note gives the number of bytes left over.
+    assert_eq!(answer.status, Some(1), "{answer:?}");
+    assert!(answer.stderr.contains("closed the connection in the middle of the stream"), "{answer:?}");
+    // Two samples came, and are kept.
+    assert_eq!(fs::read(place.path("out/end.part")).expect("a file").len(), 8);
+    fs::remove_file(place.path("out/end.part")).expect("a file");
+    // Without frames that is the end, and the bytes left over are lost.
     let answer = with_peer(&place, &source("raw"), |mut peer| drop(peer.write_all(&[0; 11])));
-    assert_eq!(answer.status, Some(0), "{answer:?}");
-    assert!(answer.stdout.contains("3 bytes were dropped"), "{}", answer.stdout);
+    assert_eq!(answer.status, Some(3), "{answer:?}");
+    assert!(answer.stdout.contains("lost: in: 3 bytes: the peer closed"), "{}", answer.stdout);
     assert_eq!(fs::read(place.path("out/end")).expect("a file").len(), 8);
     fs::remove_file(place.path("out/end")).expect("a file");
     // The same for a sender.

@@ -21,4 +21,5 @@ mod stdout;
 mod timerlat;
 mod typed;
 mod watched;
+mod wire;
 mod workers;

@@ -94,6 +94,15 @@ impl SampleWriter {
         self.part.finish()
     }
 
+    /// Leaves the incomplete file after a failure, unless it has no samples.
+    pub fn keep(mut self, cx: &mut Context) {
+        if self.samples > 0 {
+            // What cannot be written was lost by the failure; the rest is there.
+            let _lost = self.flush();
+            self.part.keep(cx);
+        }
+    }
+
     /// Notes the samples that were not written as they came.
     pub fn sum_up(&self, cx: &mut Context) {
         let Lost { clipped, not_finite } = self.lost;

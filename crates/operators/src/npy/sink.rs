@@ -12,8 +12,8 @@ use std::path::PathBuf;
 /// Writes an array to an NPY file, as `<f4` or `<c8`. Chunks without a shape give an array with one axis;
 /// chunks with a shape, which must all have the same, give an array of frames with time as the first axis.
 ///
-/// The file is called "NAME.part" until it is complete, and its header gets the right shape at the end. The
-/// file is removed if the run fails, and kept if the run is stopped. Samples that are not finite are written
+/// The file is called "NAME.part" until it is complete, and its header gets the right shape at the end. If
+/// the run fails, that file is left with the frames so far. Samples that are not finite are written
 /// unchanged; a note gives their number at the end. Sample rate and tags are not written. If no chunk
 /// arrives, no file is created.
 pub struct NpySink<T: FileSample> {
@@ -90,7 +90,15 @@ impl<T: FileSample> Operator for NpySink<T> {
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        let Some(mut writer) = self.writer.take().filter(|_| ending != Ending::Failed) else { return Ok(()) };
+        let Some(mut writer) = self.writer.take() else { return Ok(()) };
+        if ending == Ending::Failed {
+            // The header makes it a file of the frames so far.
+            if let Some(shape) = self.shape {
+                let _lost = writer.rewrite_begin(&header::write(T::PARTS, self.frames, axes(&shape)));
+            }
+            writer.keep(cx);
+            return Ok(());
+        }
         let Some(shape) = self.shape else {
             note::nothing_came(cx, &self.path);
             return Ok(());

@@ -21,8 +21,8 @@ use std::path::PathBuf;
 /// Writes a SigMF recording of one or more channels: samples in a [`SampleFormat`], their rate and checksum,
 /// and tags as annotations and captures on the same samples.
 ///
-/// Both files are called "NAME.part" until they are complete; the metadata are renamed last. Both are removed
-/// if the run fails, and kept if the run is stopped. If no chunk arrives, there is no recording. Annotations
+/// Both files are called "NAME.part" until they are complete; the metadata are renamed last. If the run
+/// fails, the data so far are left, without metadata. If no chunk arrives, there is no recording. Annotations
 /// are kept in memory until the end.
 ///
 /// [`SigmfSource`](crate::SigmfSource) describes which tags make up an annotation. Any other tag becomes an
@@ -171,9 +171,12 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        let Some((mut data, meta)) = self.files.take().filter(|_| ending != Ending::Failed) else {
+        let Some((mut data, meta)) = self.files.take() else { return Ok(()) };
+        if ending == Ending::Failed {
+            // Without the metadata: they have the checksum of all data.
+            data.keep(cx);
             return Ok(());
-        };
+        }
         if data.samples == 0 {
             note::nothing_came(cx, data.path());
             return Ok(());

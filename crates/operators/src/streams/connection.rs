@@ -1,8 +1,8 @@
 //! TCP connections: which end calls, and how the byte stream is framed.
 
-use super::patience::Patience;
-use super::udp::check_address;
-use onbeat_runtime::{Context, Error, Seconds, Step};
+use super::address::check_address;
+use super::patience::{Patience, is_over, usual_ns};
+use onbeat_runtime::{Context, Error, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
@@ -13,14 +13,8 @@ use std::time::Duration;
 const TRY: Duration = Duration::from_millis(200);
 /// Pause between two attempts.
 const PAUSE_NS: u64 = 50_000_000;
-/// Default time to wait for a connection.
-const PATIENCE_NS: u64 = 10_000_000_000;
 /// Bytes of a frame's length field.
 pub(super) const LENGTH: usize = 4;
-
-pub(super) fn usual() -> Seconds {
-    Seconds(PATIENCE_NS as f64 / 1e9)
-}
 
 /// Framing of the bytes on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -88,13 +82,24 @@ pub(super) struct TcpConnection {
 enum Dialed {
     Open(TcpStream),
     NotYet(Step),
+    GivenUp,
+}
+
+/// State of a connection before a step.
+pub(super) enum Opening {
+    /// It is open, or has been closed here.
+    Over,
+    /// It is not open yet: result of the step.
+    Wait(Step),
+    /// The run was stopped before there was a connection, and the patience is used up.
+    GivenUp,
 }
 
 impl TcpConnection {
     pub fn new(peer: TcpPeer) -> Self {
         TcpConnection {
             peer,
-            patience_ns: PATIENCE_NS,
+            patience_ns: usual_ns(),
             listener: None,
             addresses: Vec::new(),
             begun_ns: None,
@@ -134,21 +139,26 @@ impl TcpConnection {
         Ok(())
     }
 
-    /// Returns the step's result until the connection is open.
-    pub fn open(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
+    /// Makes an attempt to open the connection, unless it is open.
+    pub fn open(&mut self, cx: &mut Context) -> Result<Opening, Error> {
         if self.dials {
             match self.dial(cx)? {
-                Dialed::NotYet(step) => return Ok(Some(step)),
+                Dialed::NotYet(step) => return Ok(Opening::Wait(step)),
+                Dialed::GivenUp => {
+                    self.hang_up();
+                    return Ok(Opening::GivenUp);
+                }
                 Dialed::Open(stream) => self.stream = Some(stream),
             }
             (self.dials, self.opened_ns) = (false, cx.now_ns());
         }
-        Ok(None)
+        Ok(Opening::Over)
     }
 
     fn dial(&mut self, cx: &mut Context) -> Result<Dialed, Error> {
         let begun_ns = *self.begun_ns.get_or_insert(cx.now_ns());
-        let over = cx.now_ns() >= begun_ns.saturating_add(self.patience_ns);
+        let over = cx.now_ns() >= begun_ns.saturating_add(self.patience_ns) || is_over(cx, self.patience_ns);
+        let gives_up = over && cx.is_stopping();
         let ms = self.patience_ns / 1_000_000;
         match &self.peer {
             TcpPeer::Listen(address) => {
@@ -162,6 +172,7 @@ impl TcpConnection {
                     Err(error) if error.kind() != ErrorKind::WouldBlock => {
                         Err(Error::with_source(format!("cannot accept a connection on {address}"), error))
                     }
+                    Err(_) if gives_up => Ok(Dialed::GivenUp),
                     Err(_) if over => {
                         Err(Error::new(format!("no connection to {address} within {ms} ms (`patience`)")))
                     }
@@ -179,6 +190,9 @@ impl TcpConnection {
                 let Some(why) = why else {
                     return Err(Error::new(format!("cannot connect to {address}: the host has no address")));
                 };
+                if gives_up {
+                    return Ok(Dialed::GivenUp);
+                }
                 if over {
                     let text = format!("cannot connect to {address} within {ms} ms (`patience`)");
                     return Err(Error::with_source(text, why));

@@ -7,13 +7,17 @@
 //! | `standard` | non-blocking access to stdin and stdout |
 //! | `text` | lines of text |
 //! | `pipe` | samples on stdin and stdout, raw bytes in a file |
-//! | `udp`, `udp_sink` | datagrams, with or without a number |
+//! | `udp`, `udp_sink`, `datagrams`, `numbering` | datagrams, with or without a number |
+//! | `address` | checks of parameters |
 //! | `tcp`, `tcp_sink`, `connection` | a TCP connection, with or without frames |
 //!
 //! A step never blocks. When there is nothing to receive, or no room to send, the operator is stepped again
 //! after 0.05 to 1 ms, and the worker runs other operators meanwhile.
 
+mod address;
 mod connection;
+mod datagrams;
+mod numbering;
 mod patience;
 mod pipe;
 mod standard;

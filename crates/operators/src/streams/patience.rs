@@ -1,10 +1,27 @@
-//! Polling intervals.
+//! Polling intervals, and the time that is left after a stop.
 
-use onbeat_runtime::{Context, Step};
+use onbeat_runtime::{Context, Seconds, Step};
 use std::time::{Duration, Instant};
 
+/// Default time to wait for a peer.
+const USUAL_NS: u64 = 10_000_000_000;
 const SHORTEST_NS: u64 = 50_000;
 const LONGEST_NS: u64 = 1_000_000;
+
+/// Default of a parameter `patience`.
+pub(super) fn usual() -> Seconds {
+    Seconds(USUAL_NS as f64 / 1e9)
+}
+
+/// Default of a patience, in nanoseconds.
+pub(super) fn usual_ns() -> u64 {
+    USUAL_NS
+}
+
+/// Whether the run was stopped, and this time has passed since then. The operator then gives up waiting.
+pub(super) fn is_over(cx: &Context, patience_ns: u64) -> bool {
+    cx.stopped_for_ns().is_some_and(|stopped_for_ns| stopped_for_ns >= patience_ns)
+}
 
 /// Polls at growing intervals, from 0.05 to 1 ms.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! Samples on stdin and stdout, and raw bytes in a file.
 
-use super::patience::Patience;
+use super::address::time_ns;
+use super::patience::{Patience, usual, usual_ns};
 use super::standard::{Outgoing, Read, Stdin};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
@@ -8,7 +9,7 @@ use crate::part::{PartFile, not_restartable};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Ports, Registry, Sample,
-    Step,
+    Seconds, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,11 @@ use std::path::PathBuf;
 
 /// Reads samples from stdin until it ends.
 ///
-/// A chunk holds the samples available when stdin was polled. Bytes after the last complete sample are
-/// dropped; a note says so.
+/// A chunk holds the samples available when stdin was polled. Bytes after the last complete sample are lost,
+/// and the run ends with exit status 3.
+///
+/// The latency of a path from here counts from the time at which this operator read the data. It leaves out
+/// the wait in the pipe.
 pub struct StdinSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
@@ -70,12 +74,7 @@ impl<T: FileSample> Operator for StdinSource<T> {
         match stdin.read(&mut self.bytes[self.rest..])? {
             Read::Nothing => Ok(self.patience.wait(cx)),
             Read::End => {
-                if self.rest > 0 {
-                    cx.note(format!(
-                        "stdin ended in the middle of a sample: {} bytes were dropped",
-                        self.rest
-                    ));
-                }
+                cx.lose(self.rest as u64, "bytes", "stdin ended in the middle of a sample");
                 Ok(Step::Done)
             }
             Read::Bytes(count) => {
@@ -124,11 +123,13 @@ pub(super) fn stamp<T: Sample>(chunk: &mut Chunk<T>, (sent, rate_hz): (&mut u64,
 /// Writes samples to stdout.
 ///
 /// While stdout is full, the operator's input edge fills. When the reader of stdout has closed it, the
-/// operator is done, and so are operators that feed nothing else. That is not an error.
+/// operator is done, and so are operators that feed nothing else. That is not an error. What the reader does
+/// not take within `patience` after a stop of the run is lost, and the run ends with exit status 3.
 pub struct StdoutSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
     wire: WireCodec<T>,
+    patience_ns: u64,
     outgoing: Option<Outgoing>,
 }
 
@@ -139,7 +140,13 @@ impl<T: FileSample> StdoutSink<T> {
     /// When the format is of the other sample type.
     pub fn new(format: Option<SampleFormat>) -> Result<Self, Error> {
         let wire = WireCodec::new(format)?;
-        Ok(StdoutSink { input: Input::default(), wire, outgoing: None })
+        Ok(StdoutSink { input: Input::default(), wire, patience_ns: usual_ns(), outgoing: None })
+    }
+
+    /// Sets the time for the reader to take the rest, after a stop of the run.
+    pub fn patience(mut self, time_ns: u64) -> Self {
+        self.patience_ns = time_ns;
+        self
     }
 }
 
@@ -149,7 +156,7 @@ impl<T: FileSample> Operator for StdoutSink<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.outgoing = Some(Outgoing::open()?);
+        self.outgoing = Some(Outgoing::open(self.patience_ns)?);
         Ok(())
     }
 
@@ -172,7 +179,8 @@ impl<T: FileSample> Operator for StdoutSink<T> {
 
 /// Writes chunks to a file, byte by byte as they are in memory.
 ///
-/// The file is called "NAME.part" until it is complete. It is removed if the run fails.
+/// The file is called "NAME.part" until it is complete. If the run fails, that
+/// file is left with the data so far.
 pub struct FileSink<T: Sample> {
     /// The chunks.
     pub input: Input<Chunk<T>>,
@@ -215,12 +223,14 @@ impl<T: Sample> Operator for FileSink<T> {
         not_restartable()
     }
 
-    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some((part, mut writer)) = self.open.take() else { return Ok(()) };
+        let written = writer.flush();
         if ending == Ending::Failed {
+            part.keep(cx);
             return Ok(());
         }
-        writer.flush().map_err(|error| self.cannot_write(error))?;
+        written.map_err(|error| self.cannot_write(error))?;
         part.finish()
     }
 }
@@ -244,6 +254,9 @@ struct StdoutSinkParameters {
     /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
+    /// How long to wait after a stop until the reader takes the rest.
+    #[serde(default = "usual")]
+    patience: Seconds,
 }
 
 /// A file of raw bytes.
@@ -266,7 +279,7 @@ fn source<T: FileSample>(p: &StdinSourceParameters, _: &Folders) -> Result<Stdin
 }
 
 fn sink<T: FileSample>(p: &StdoutSinkParameters, _: &Folders) -> Result<StdoutSink<T>, Error> {
-    StdoutSink::new(p.format)
+    Ok(StdoutSink::new(p.format)?.patience(time_ns("patience", p.patience)?))
 }
 
 fn file<T: Sample>(p: &FileParameters, folders: &Folders) -> Result<FileSink<T>, Error> {

@@ -3,7 +3,7 @@
 //! Both are polled before each use. They are not set to non-blocking mode, because they may share a terminal
 //! with the shell.
 
-use super::patience::Patience;
+use super::patience::{Patience, is_over};
 use onbeat_runtime::{Context, Error, Input, Message, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -128,17 +128,35 @@ pub(super) struct Outgoing {
     stdout: Stdout,
     pub bytes: Vec<u8>,
     done: usize,
+    /// Time for the reader to take the rest, after a stop of the run.
+    patience_ns: u64,
+    /// Whether the rest is not written.
+    has_given_up: bool,
     patience: Patience,
 }
 
 impl Outgoing {
-    pub fn open() -> Result<Self, Error> {
-        Ok(Outgoing { stdout: Stdout::open()?, bytes: Vec::new(), done: 0, patience: Patience::default() })
+    pub fn open(patience_ns: u64) -> Result<Self, Error> {
+        Ok(Outgoing {
+            stdout: Stdout::open()?,
+            bytes: Vec::new(),
+            done: 0,
+            patience_ns,
+            has_given_up: false,
+            patience: Patience::default(),
+        })
     }
 
     /// Writes pending bytes. Returns the result of the step of an operator whose bytes come from `input`.
     pub fn step<M: Message>(&mut self, input: &Input<M>, cx: &mut Context) -> Result<Step, Error> {
+        if self.has_given_up {
+            return Ok(self.discard(input, cx));
+        }
         match self.send()? {
+            WriteOutcome::Part(_) if is_over(cx, self.patience_ns) => {
+                self.has_given_up = true;
+                Ok(self.discard(input, cx))
+            }
             WriteOutcome::Part(_) => Ok(self.patience.wait(cx)),
             WriteOutcome::All => {
                 self.patience.reset();
@@ -150,6 +168,15 @@ impl Outgoing {
                 Ok(Step::Done)
             }
         }
+    }
+
+    /// Counts pending bytes as lost.
+    fn discard<M: Message>(&mut self, input: &Input<M>, cx: &mut Context) -> Step {
+        let lost = (self.bytes.len() - self.done) as u64;
+        cx.lose(lost, "bytes", "the reader of stdout did not take them within `patience`");
+        self.bytes.clear();
+        self.done = 0;
+        if input.is_empty(cx) { Step::Wait } else { Step::Again }
     }
 
     /// Writes pending bytes. [`WriteOutcome::Part`] only says that some are left.

@@ -1,12 +1,13 @@
 //! Receives samples over TCP.
 
-use super::connection::{Framing, LENGTH, TcpConnection, TcpPeer, usual};
-use super::patience::Patience;
+use super::address::time_ns;
+use super::connection::{Framing, LENGTH, Opening, TcpConnection, TcpPeer};
+use super::patience::{Patience, usual};
 use super::pipe::{rate, send};
-use super::udp::time_ns;
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
+use onbeat_os::socket;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Ports, Registry, Seconds, Step,
 };
@@ -17,9 +18,15 @@ use std::net::TcpListener;
 
 /// Receives samples from one TCP connection until it ends.
 ///
-/// The [`Framing`] defines the end of the stream. A connection that breaks (a reset, or a peer that vanished)
-/// is always an error. With raw framing, bytes after the last complete sample are dropped, and a note says
-/// so.
+/// The [`Framing`] defines the end of the stream. With raw framing that is the end of what the peer sends;
+/// the peer may go on reading. A connection that breaks (a reset, or a peer that vanished) is always an
+/// error.
+///
+/// Bytes after the last complete sample are lost. So are bytes that wait in the socket when the run is
+/// stopped. If there are any, the run ends with exit status 3.
+///
+/// The latency of a path from here counts from the time at which this operator read the data. It leaves out
+/// the wait in the socket.
 pub struct TcpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
@@ -114,7 +121,7 @@ impl<T: FileSample> TcpSource<T> {
     }
 
     /// Handles the end of the connection.
-    fn closed(&self, cx: &mut Context) -> Result<Step, Error> {
+    fn closed(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match self.framing {
             Framing::Strict => Err(Error::new(format!(
                 "{} closed the connection in the middle of the stream, after {} samples",
@@ -122,10 +129,12 @@ impl<T: FileSample> TcpSource<T> {
                 self.sent
             ))),
             Framing::Raw => {
-                if self.rest > 0 {
-                    let text = "closed the connection in the middle of a sample";
-                    cx.note(format!("{} {text}: {} bytes were dropped", self.line.address(), self.rest));
-                }
+                cx.lose(
+                    self.rest as u64,
+                    "bytes",
+                    "the peer closed the connection in the middle of a sample",
+                );
+                self.rest = 0;
                 Ok(Step::Done)
             }
         }
@@ -142,8 +151,10 @@ impl<T: FileSample> Operator for TcpSource<T> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(step) = self.line.open(cx)? {
-            return Ok(step);
+        match self.line.open(cx)? {
+            Opening::Wait(step) => return Ok(step),
+            Opening::GivenUp => return Ok(Step::Done),
+            Opening::Over => {}
         }
         let Some(stream) = &mut self.line.stream else { return Ok(Step::Done) };
         let Some(chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
@@ -161,7 +172,10 @@ impl<T: FileSample> Operator for TcpSource<T> {
         };
         let have = self.rest + came;
         let room = chunk.capacity() * self.wire.bytes();
-        let Some(whole) = self.samples(have, room)? else { return Ok(Step::Done) };
+        let Some(whole) = self.samples(have, room)? else {
+            self.line.hang_up();
+            return Ok(Step::Done);
+        };
         let moved = whole.end > 0;
         if !whole.is_empty() {
             let bytes = &self.bytes[whole.clone()];
@@ -175,12 +189,17 @@ impl<T: FileSample> Operator for TcpSource<T> {
         }
         // Everything received before the end of the connection is used up.
         if closed {
+            self.line.hang_up();
             return self.closed(cx);
         }
         Ok(self.polls.wait(cx))
     }
 
-    fn stop(&mut self, _: &mut Context, _: Ending) -> Result<(), Error> {
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        if let Some(stream) = &self.line.stream {
+            let unread = socket::unread(stream).unwrap_or(0) + self.rest as u64;
+            cx.lose(unread, "bytes", "waited in the socket when the run ended");
+        }
         self.line.hang_up();
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! Sends samples over TCP.
 
-use super::connection::{Framing, LENGTH, TcpConnection, TcpPeer, usual};
-use super::patience::Patience;
-use super::udp::time_ns;
+use super::address::time_ns;
+use super::connection::{Framing, LENGTH, Opening, TcpConnection, TcpPeer};
+use super::patience::{Patience, is_over, usual};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
+use onbeat_os::socket;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Seconds, Step,
 };
@@ -14,21 +15,43 @@ use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpListener};
 
+/// Unit of losses.
+const BYTES: &str = "bytes";
+// Reasons of losses.
+const CLOSED: &str =
+    "the peer closed the connection before the end of the stream; `may_close = true` permits that";
+const NOT_TAKEN: &str = "the peer did not take them within `patience`";
+const NO_PEER: &str = "there was no connection within `patience`";
+const NOT_SENT: &str = "not sent when the run failed";
+
 /// Sends samples over one TCP connection.
 ///
-/// While the peer does not read, the operator's input edge fills. If the peer closes the connection before
-/// the end, that is an error with strict framing; with raw framing, the operator is done and a note says so.
-/// If the stream has ended and the peer does not take the rest within `patience`, that is an error too.
+/// While the peer does not read, the operator's input edge fills. After the end of the stream, the peer has
+/// to take bytes at least every `patience`. After a stop of the run, it has to take all within `patience`.
+/// Otherwise the rest is lost, and the connection is reset, so that the peer does not take the data for
+/// complete.
+///
+/// If the peer closes the connection before the end, the rest is lost as well, unless `may_close` permits
+/// that. With strict framing it is an error.
+///
+/// Lost bytes are counted: those in the operator's queue, and those that the peer's kernel has not
+/// acknowledged. Bytes that the kernel has and the peer did not read are not known. If bytes are lost, the
+/// run ends with exit status 3.
 pub struct TcpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
     line: TcpConnection,
     framing: Framing,
+    may_close: bool,
     wire: WireCodec<T>,
     bytes: Vec<u8>,
     done: usize,
     /// Whether the end of the stream is in `bytes`.
     said_end: bool,
+    /// Whether the end of the connection was sent.
+    shut: bool,
+    /// Reason why the rest is not sent.
+    lost: Option<&'static str>,
     /// Time at which the peer last took bytes.
     taken_ns: u64,
     sent: u64,
@@ -45,10 +68,13 @@ impl<T: FileSample> TcpSink<T> {
             input: Input::default(),
             line: TcpConnection::new(peer),
             framing: Framing::Raw,
+            may_close: false,
             wire: WireCodec::new(format)?,
             bytes: Vec::new(),
             done: 0,
             said_end: false,
+            shut: false,
+            lost: None,
             taken_ns: 0,
             sent: 0,
             polls: Patience::default(),
@@ -64,6 +90,12 @@ impl<T: FileSample> TcpSink<T> {
     /// Sets the framing.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
+        self
+    }
+
+    /// Sets whether the peer may close the connection before the end of the stream.
+    pub fn may_close(mut self, may_close: bool) -> Self {
+        self.may_close = may_close;
         self
     }
 
@@ -93,9 +125,103 @@ impl<T: FileSample> TcpSink<T> {
         }
     }
 
+    /// Writes `bytes`. Returns the result of the step unless all were written.
+    fn write(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
+        while self.done < self.bytes.len() {
+            let Some(stream) = &mut self.line.stream else { return Ok(Some(Step::Done)) };
+            match stream.write(&self.bytes[self.done..]) {
+                Ok(count) => {
+                    self.done += count;
+                    self.taken_ns = cx.now_ns();
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return self.wait(cx).map(Some),
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return self.closed(cx).map(Some),
+                    _ => {
+                        self.lose_rest(NOT_SENT, cx);
+                        return Err(self.line.broken(error));
+                    }
+                },
+            }
+        }
+        self.bytes.clear();
+        self.done = 0;
+        Ok(None)
+    }
+
+    /// Sends the end of the connection, and waits until the peer has acknowledged all.
+    fn finish(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(stream) = &self.line.stream else { return Ok(Step::Done) };
+        if !self.shut {
+            // A peer that has gone is found below.
+            let _gone = stream.shutdown(Shutdown::Write);
+            (self.shut, self.taken_ns) = (true, cx.now_ns());
+        }
+        if self.unacknowledged() == 0 {
+            return Ok(Step::Done);
+        }
+        match stream.take_error() {
+            Ok(None) => self.wait(cx),
+            Ok(Some(_)) | Err(_) => self.closed(cx),
+        }
+    }
+
+    /// Number of bytes of the stream that were written and that the peer has not acknowledged.
+    fn unacknowledged(&self) -> u64 {
+        let Some(stream) = &self.line.stream else { return 0 };
+        // The end of the connection counts as a byte.
+        socket::unacknowledged(stream).unwrap_or(0).saturating_sub(u64::from(self.shut))
+    }
+
+    /// Waits for the peer, unless the patience is used up.
+    fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let waited_ns = cx.now_ns().saturating_sub(self.taken_ns.max(self.line.opened_ns));
+        if is_over(cx, self.line.patience_ns) || self.said_end && waited_ns >= self.line.patience_ns {
+            if let Some(stream) = &self.line.stream {
+                // Without the reset, the kernel would go on sending, and the count would be wrong.
+                let _closed = socket::reset_on_close(stream);
+            }
+            return Ok(self.give_up(NOT_TAKEN, cx));
+        }
+        Ok(self.polls.wait(cx))
+    }
+
+    /// Counts the rest as lost, also what is still to come.
+    fn give_up(&mut self, reason: &'static str, cx: &mut Context) -> Step {
+        self.lost = Some(reason);
+        self.lose_rest(reason, cx);
+        self.line.hang_up();
+        self.discard(reason, cx)
+    }
+
+    /// Counts input as lost until it ends.
+    fn discard(&mut self, reason: &'static str, cx: &mut Context) -> Step {
+        while !self.input.is_empty(cx) {
+            self.fill(cx);
+            cx.lose(self.bytes.len() as u64, BYTES, reason);
+            self.bytes.clear();
+        }
+        if self.input.is_ended(cx) { Step::Done } else { Step::Wait }
+    }
+
+    fn lose_rest(&mut self, reason: &'static str, cx: &mut Context) {
+        cx.lose(self.unacknowledged() + (self.bytes.len() - self.done) as u64, BYTES, reason);
+        self.bytes.clear();
+        self.done = 0;
+    }
+
     /// Handles a connection that the peer closed before the end.
-    fn closed(&self, cx: &mut Context) -> Result<Step, Error> {
+    fn closed(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let text = format!("{} closed the connection before the end of the stream", self.line.address());
+        if self.may_close {
+            cx.note(format!("{text}: the rest is not sent"));
+            self.bytes.clear();
+            self.done = 0;
+            return Ok(Step::Done);
+        }
+        self.lose_rest(CLOSED, cx);
+        self.discard(CLOSED, cx);
         match self.framing {
             Framing::Strict => Err(Error::new(format!("{text}, after {} samples", self.sent))),
             Framing::Raw => {
@@ -112,53 +238,37 @@ impl<T: FileSample> Operator for TcpSink<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        // Once more after a restart.
+        (self.said_end, self.shut, self.lost) = (false, false, None);
         self.line.start()
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let Some(step) = self.line.open(cx)? {
-            return Ok(step);
+        if let Some(reason) = self.lost {
+            return Ok(self.discard(reason, cx));
+        }
+        match self.line.open(cx)? {
+            Opening::Wait(step) => return Ok(step),
+            Opening::GivenUp => return Ok(self.give_up(NO_PEER, cx)),
+            Opening::Over => {}
         }
         if self.bytes.is_empty() {
             self.fill(cx);
         }
-        let Some(stream) = &mut self.line.stream else { return Ok(Step::Done) };
-        while self.done < self.bytes.len() {
-            match stream.write(&self.bytes[self.done..]) {
-                Ok(count) => {
-                    self.done += count;
-                    self.taken_ns = cx.now_ns();
-                }
-                Err(error) => match error.kind() {
-                    ErrorKind::Interrupted => {}
-                    ErrorKind::WouldBlock => {
-                        let waited_ns = cx.now_ns().saturating_sub(self.taken_ns.max(self.line.opened_ns));
-                        if self.said_end && waited_ns >= self.line.patience_ns {
-                            let (ms, address) = (self.line.patience_ns / 1_000_000, self.line.address());
-                            return Err(Error::new(format!(
-                                "{address} did not take the end of the stream within {ms} ms (`patience`)"
-                            )));
-                        }
-                        return Ok(self.polls.wait(cx));
-                    }
-                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return self.closed(cx),
-                    _ => return Err(self.line.broken(error)),
-                },
-            }
+        if let Some(step) = self.write(cx)? {
+            return Ok(step);
+        }
+        if self.said_end {
+            return self.finish(cx);
         }
         self.polls.reset();
-        self.bytes.clear();
-        self.done = 0;
-        if self.said_end {
-            // The peer still reads the bytes in flight, then the end. A peer that has gone does not matter
-            // any more.
-            let _gone = stream.shutdown(Shutdown::Write);
-            return Ok(Step::Done);
-        }
         Ok(if self.input.is_empty(cx) && !self.input.is_ended(cx) { Step::Wait } else { Step::Again })
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        cx.lose((self.bytes.len() - self.done) as u64, BYTES, NOT_SENT);
+        self.bytes.clear();
+        self.done = 0;
         self.line.hang_up();
         self.wire.sum_up(cx);
         Ok(())
@@ -182,6 +292,10 @@ struct TcpSinkParameters {
     /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
+    /// Whether the peer may close the connection before the end of the stream. If not, the rest counts as
+    /// lost (exit status 3).
+    #[serde(default)]
+    may_close: bool,
     /// How long to wait for a connection, and at the end for the peer to take the rest.
     #[serde(default = "usual")]
     patience: Seconds,
@@ -189,7 +303,7 @@ struct TcpSinkParameters {
 
 fn sink<T: FileSample>(p: &TcpSinkParameters, _: &Folders) -> Result<TcpSink<T>, Error> {
     let peer = TcpPeer::of(p.connect.as_deref(), p.listen.as_deref())?;
-    let sink = TcpSink::new(peer, p.format)?.framing(p.framing);
+    let sink = TcpSink::new(peer, p.format)?.framing(p.framing).may_close(p.may_close);
     Ok(sink.patience(time_ns("patience", p.patience)?))
 }
 

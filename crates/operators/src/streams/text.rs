@@ -1,10 +1,11 @@
 //! Lines of text.
 
-use super::patience::Patience;
+use super::address::time_ns;
+use super::patience::{Patience, usual, usual_ns};
 use super::standard::{Outgoing, Read, Stdin};
 use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{
-    Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Step,
+    Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Seconds, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,14 +24,17 @@ const LINE: usize = 1 << 20;
 
 /// Writes each message as a line, to a file or to stdout.
 ///
-/// A file is called "NAME.part" until it is complete, and is removed if the run fails. Lines for stdout are
+/// A file is called "NAME.part" until it is complete. If the run fails, that file is left with the lines so
+/// far. Lines for stdout are
 /// written as soon as no other line is waiting; while stdout is full, the operator's input edge fills. When
 /// the reader of stdout has closed it, the operator is done, and so are operators that feed nothing else.
-/// That is not an error.
+/// That is not an error. What the reader of stdout does not take within `patience` after a stop of the run is
+/// lost, and the run ends with exit status 3.
 pub struct TextSink {
     /// Lines without a line break at the end. Messages of several edges are merged by source time.
     pub input: Input<String>,
     path: PathBuf,
+    patience_ns: u64,
     to: Option<To>,
 }
 
@@ -42,7 +46,13 @@ enum To {
 impl TextSink {
     /// Writes to a file; `-` is stdout.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        TextSink { input: Input::default(), path: path.into(), to: None }
+        TextSink { input: Input::default(), path: path.into(), patience_ns: usual_ns(), to: None }
+    }
+
+    /// Sets the time for the reader of stdout to take the rest, after a stop of the run.
+    pub fn patience(mut self, time_ns: u64) -> Self {
+        self.patience_ns = time_ns;
+        self
     }
 }
 
@@ -53,7 +63,7 @@ impl Operator for TextSink {
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         self.to = Some(if self.path == Path::new(STANDARD) {
-            To::Stdout(Outgoing::open()?)
+            To::Stdout(Outgoing::open(self.patience_ns)?)
         } else {
             let part = PartFile::create(&self.path)?;
             let writer = BufWriter::with_capacity(WAITING, part.handle()?);
@@ -87,12 +97,14 @@ impl Operator for TextSink {
         not_restartable()
     }
 
-    fn stop(&mut self, _: &mut Context, ending: Ending) -> Result<(), Error> {
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some(To::File { part, mut writer }) = self.to.take() else { return Ok(()) };
+        let written = writer.flush();
         if ending == Ending::Failed {
+            part.keep(cx);
             return Ok(());
         }
-        writer.flush().map_err(|error| cannot_write(&self.path, error))?;
+        written.map_err(|error| cannot_write(&self.path, error))?;
         part.finish()
     }
 }
@@ -232,6 +244,9 @@ impl Operator for TextSource {
 struct TextSinkParameters {
     /// The file to write; missing folders are created. `-` is stdout: all other output then goes to stderr.
     path: PathBuf,
+    /// How long to wait after a stop until the reader of stdout takes the rest.
+    #[serde(default = "usual")]
+    patience: Seconds,
 }
 
 /// Lines to read.
@@ -244,7 +259,8 @@ struct TextSourceParameters {
 
 fn sink(p: &TextSinkParameters, folders: &Folders) -> Result<TextSink, Error> {
     let standard = p.path == Path::new(STANDARD);
-    Ok(TextSink::new(if standard { p.path.clone() } else { folders.output(&p.path) }))
+    let sink = TextSink::new(if standard { p.path.clone() } else { folders.output(&p.path) });
+    Ok(sink.patience(time_ns("patience", p.patience)?))
 }
 
 fn source(p: &TextSourceParameters, folders: &Folders) -> Result<TextSource, Error> {

@@ -1,16 +1,23 @@
 //! Sends samples in UDP datagrams.
 
-use super::patience::Patience;
-use super::udp::{HEADER, LAST, check_address, yes};
+use super::address::{check_address, time_ns};
+use super::patience::{Patience, is_over, usual as usual_patience, usual_ns};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
-use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Seconds, Step,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
+/// Bytes of a header: the number of the datagram from 0, low byte first. The highest bit marks the end of the
+/// stream; the number is then the number of datagrams sent.
+pub(super) const HEADER: usize = 8;
+/// Header bit that marks the end of the stream.
+pub(super) const LAST: u64 = 1 << 63;
 /// Bytes of samples in a datagram that fits one Ethernet frame, including the headers of IPv6 and UDP.
 const USUAL: usize = 1400;
 /// Most bytes of a datagram.
@@ -31,8 +38,11 @@ const LAST_SENT: usize = 3;
 /// ```
 ///
 /// The end of the stream is a datagram without samples, sent three times; its number is the number of
-/// datagrams sent. Datagrams are lost if nothing receives them or the network drops them. Datagrams that the
-/// other end refuses are counted.
+/// datagrams sent.
+///
+/// Datagrams are lost if nothing receives them or the network drops them. Datagrams that the other end
+/// refuses are counted as lost. So are those that the kernel does not take within `patience` after a stop of
+/// the run.
 pub struct UdpSink<T: FileSample> {
     /// The samples.
     pub input: Input<Chunk<T>>,
@@ -47,6 +57,9 @@ pub struct UdpSink<T: FileSample> {
     number: u64,
     refused: u64,
     last_sent: usize,
+    patience_ns: u64,
+    /// Whether the rest is not sent.
+    has_given_up: bool,
     patience: Patience,
 }
 
@@ -60,7 +73,7 @@ impl<T: FileSample> UdpSink<T> {
             input: Input::default(),
             address: address.into(),
             wire: WireCodec::new(format)?,
-            header: true,
+            header: false,
             most: USUAL,
             socket: None,
             held: None,
@@ -68,6 +81,8 @@ impl<T: FileSample> UdpSink<T> {
             number: 0,
             refused: 0,
             last_sent: 0,
+            patience_ns: usual_ns(),
+            has_given_up: false,
             patience: Patience::default(),
         })
     }
@@ -75,6 +90,12 @@ impl<T: FileSample> UdpSink<T> {
     /// Sets whether each datagram begins with its number.
     pub fn header(mut self, header: bool) -> Self {
         self.header = header;
+        self
+    }
+
+    /// Sets the time for the kernel to take the rest, after a stop of the run.
+    pub fn patience(mut self, time_ns: u64) -> Self {
+        self.patience_ns = time_ns;
         self
     }
 
@@ -102,12 +123,38 @@ impl<T: FileSample> UdpSink<T> {
                 ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::OutOfMemory => Ok(false),
                 // This error is about a datagram sent earlier.
                 ErrorKind::ConnectionRefused => {
-                    self.refused += 1;
+                    self.count_refused();
                     Ok(false)
                 }
                 _ => Err(Error::with_source(format!("cannot send to {}", self.address), error)),
             },
         }
+    }
+
+    /// Counts a refused datagram. After the end of the stream was sent, the receiver may be gone.
+    fn count_refused(&mut self) {
+        self.refused += u64::from(self.last_sent == 0);
+    }
+
+    /// Waits for room, unless the patience is used up.
+    fn wait(&mut self, cx: &mut Context) -> Step {
+        if !is_over(cx, self.patience_ns) {
+            return self.patience.wait(cx);
+        }
+        self.has_given_up = true;
+        self.discard(cx)
+    }
+
+    /// Counts input as lost until it ends.
+    fn discard(&mut self, cx: &mut Context) -> Step {
+        let per_datagram = self.most / self.wire.bytes();
+        let mut datagrams = 0;
+        while let Some((chunk, at)) = self.held.take().or_else(|| self.input.pop(cx).map(|chunk| (chunk, 0)))
+        {
+            datagrams += (chunk.len() - at).div_ceil(per_datagram) as u64;
+        }
+        cx.lose(datagrams, "datagrams", "the kernel did not take them within `patience`");
+        if self.input.is_ended(cx) { Step::Done } else { Step::Wait }
     }
 
     fn begin(&mut self, number: u64) {
@@ -138,10 +185,9 @@ impl<T: FileSample> UdpSink<T> {
         Ok(true)
     }
 
-    /// Sends the datagram, and again if an earlier one was refused: the refusal is not about this one.
+    /// Sends the datagram, and again if that failed: a refusal is about an earlier one.
     fn send_or_again(&mut self) -> Result<bool, Error> {
-        let refused = self.refused;
-        Ok(self.send()? || self.refused > refused && self.send()?)
+        Ok(self.send()? || self.send()?)
     }
 }
 
@@ -166,20 +212,23 @@ impl<T: FileSample> Operator for UdpSink<T> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.has_given_up {
+            return Ok(self.discard(cx));
+        }
         if self.held.is_none()
             && let Some(chunk) = self.input.pop(cx)
         {
             self.held = Some((chunk, 0));
         }
         if !self.send_held()? {
-            return Ok(self.patience.wait(cx));
+            return Ok(self.wait(cx));
         }
         self.patience.reset();
         if self.input.is_ended(cx) {
             while self.header && self.last_sent < LAST_SENT {
                 self.begin(self.number | LAST);
                 if !self.send_or_again()? {
-                    return Ok(self.patience.wait(cx));
+                    return Ok(self.wait(cx));
                 }
                 self.last_sent += 1;
             }
@@ -189,15 +238,15 @@ impl<T: FileSample> Operator for UdpSink<T> {
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        self.socket = None;
-        self.wire.sum_up(cx);
-        if self.refused > 0 {
-            let (refused, address) = (self.refused, &self.address);
-            cx.note(format!(
-                "{address} refused datagrams {refused} times because nothing receives there: the samples are \
-                 lost"
-            ));
+        if let Some(socket) = self.socket.take()
+            && let Ok(Some(error)) = socket.take_error()
+            && error.kind() == ErrorKind::ConnectionRefused
+        {
+            self.count_refused();
         }
+        let refused = std::mem::take(&mut self.refused);
+        cx.lose(refused, "datagrams", "nothing receives at the address, which refused them");
+        self.wire.sum_up(cx);
         Ok(())
     }
 }
@@ -211,13 +260,16 @@ struct UdpSinkParameters {
     /// Sample format; without it, 32-bit floating point.
     #[serde(default)]
     format: Option<SampleFormat>,
-    /// Whether each datagram begins with its number (8 bytes, low byte first). If so, the end of the stream
-    /// is sent too.
-    #[serde(default = "yes")]
+    /// Whether each datagram begins with its number (8 bytes, low byte first), so that `udp.source` finds
+    /// gaps. If so, the end of the stream is sent too.
+    #[serde(default)]
     header: bool,
     /// Most bytes of samples per datagram.
     #[serde(default = "usual")]
     size: usize,
+    /// How long to wait after a stop until the kernel takes the rest.
+    #[serde(default = "usual_patience")]
+    patience: Seconds,
 }
 
 fn usual() -> usize {
@@ -226,11 +278,12 @@ fn usual() -> usize {
 
 fn sink<T: FileSample>(p: &UdpSinkParameters, _: &Folders) -> Result<UdpSink<T>, Error> {
     check_address("address", &p.address)?;
-    UdpSink::new(&p.address, p.format)?.header(p.header).size(p.size)
+    let patience_ns = time_ns("patience", p.patience)?;
+    UdpSink::new(&p.address, p.format)?.header(p.header).patience(patience_ns).size(p.size)
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "sends samples in numbered UDP datagrams";
+    let text = "sends samples in UDP datagrams";
     let example = "address = \"127.0.0.1:9000\"";
     registry.add(Kind::new("udp.sink", text, example, sink::<f32>));
     registry.add(Kind::new("udp.sink.complex", text, example, sink::<Complex<f32>>));

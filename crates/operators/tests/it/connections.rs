@@ -55,11 +55,7 @@ fn raw_samples_come_until_the_connection_closes() {
     assert!(seen.notes().is_empty() && seen.is_done());
     let seen = source(Framing::Raw, |mut peer| peer.write_all(&bytes(&[1.0, 2.0])[..7]).unwrap()).unwrap();
     assert_eq!(seen.samples::<f32>("out"), [1.0]);
-    assert!(
-        seen.notes()[0].contains("in the middle of a sample: 3 bytes were dropped"),
-        "{:?}",
-        seen.notes()
-    );
+    assert_eq!(seen.losses(), [(3, "bytes", "the peer closed the connection in the middle of a sample")]);
 }
 
 #[test]
@@ -103,6 +99,9 @@ fn a_peer_that_vanishes_is_an_error_of_a_strict_sink() {
     assert!(text.contains("closed the connection before the end of the stream"), "{text}");
     let seen = sink(Framing::Raw, many(), vanish).unwrap();
     assert!(seen.notes()[0].contains("closed the connection before the end"), "{:?}", seen.notes());
+    let [(lost, "bytes", reason)] = seen.losses()[..] else { panic!("{:?}", seen.losses()) };
+    assert!(lost > 0 && reason.contains("may_close"), "{lost}: {reason}");
+    assert_eq!(seen.record().result.exit_status, 3);
 }
 
 #[test]

@@ -7,5 +7,6 @@ mod knob;
 mod park;
 mod perf;
 mod signal;
+mod socket;
 mod terminal;
 mod tsc;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use onbeat_os::signal::{InterruptGuard, on_interrupt};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
 
 const CASE: &str = "ONBEAT_SIGNAL_TEST_CASE";
@@ -80,4 +80,25 @@ fn a_guard_may_be_dropped_by_its_own_call() {
         assert_eq!(called.recv_timeout(WATCHDOG), Ok(1));
     });
     assert!(status.is_none_or(|status| status.success()));
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    const NAME: &str = "an_ignored_signal_stays_ignored";
+    if std::env::var_os(CASE).is_none() {
+        // The shell lets its child ignore the two signals, as `nohup` does.
+        let program = std::env::current_exe().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' HUP INT; exec \"$@\"", "sh"]).arg(program);
+        let name = format!("signal::{NAME}");
+        let status = shell.args(["--exact", &name, "--nocapture"]).env(CASE, &name).status().unwrap();
+        assert!(status.success(), "{status}");
+        return;
+    }
+    let (_guard, counts) = listen();
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        raise(signal).unwrap();
+    }
+    assert_eq!(counts.recv_timeout(WATCHDOG), Ok(1));
+    assert_eq!(counts.try_recv(), Err(mpsc::TryRecvError::Empty));
 }

@@ -46,7 +46,11 @@ pub fn verdict(record: &Record) -> RunVerdict {
     let (tone, sentence) = if result.outcome == Outcome::Failed {
         (Tone::Bad, "The run failed".to_string())
     } else if result.lost > 0 {
-        (Tone::Bad, format!("{} lost unexpectedly", words::counted(result.lost, "message")))
+        let lost = record.lost_by_unit().into_iter().map(|(count, unit)| match unit {
+            "messages" => words::counted(count, "message"),
+            unit => format!("{} {unit}", words::count(count)),
+        });
+        (Tone::Bad, format!("{} lost unexpectedly", lost.collect::<Vec<_>>().join(" and ")))
     } else if record.misses_total > 0 {
         let share = record.misses_total as f64 / watched.max(record.misses_total) as f64;
         let all = words::count(watched.max(record.misses_total));

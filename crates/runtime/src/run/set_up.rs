@@ -16,7 +16,7 @@ use crate::graph::limits::OnMiss;
 use crate::operator::Operator;
 use crate::operator::chunk::Info;
 use crate::operator::context::{
-    Context, EdgeState, Hold, Hot, Joining, NONE, Names, Replicas, RunClock, WaitState, flag,
+    Context, EdgeState, Hold, Hot, Joining, Losses, NONE, Names, Replicas, RunClock, WaitState, flag,
 };
 use crate::operator::inline::Shortcut;
 use crate::operator::link::Initial;
@@ -269,6 +269,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
             quanta: edges().map(|edge| edge.quantum_bytes.unwrap_or(u32::MAX)).collect(),
         }),
         stopping: false,
+        stopped_real_ns: 0,
         lanes: Vec::new(),
         waiting: WaitState {
             kept: Vec::with_capacity(worker.edges.len()),
@@ -278,6 +279,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         },
         copies: vec![Cell::new(0); count].into(),
         notes: Vec::new(),
+        losses: Losses::new(plan.options.strict),
         skips: Arc::clone(&worker.control.limits.skips),
     }
 }

@@ -70,6 +70,10 @@ pub struct OperatorStatus {
     /// Number of steps that ended after the operator's deadline.
     #[serde(default)]
     pub late: u64,
+    /// Number of lost things (datagrams, bytes) although no setting permits a loss. The record has their
+    /// units.
+    #[serde(default)]
+    pub lost: u64,
 }
 
 /// Latency of a path so far.
@@ -246,6 +250,7 @@ fn operators(plan: &Plan, control: &Control) -> impl Iterator<Item = OperatorSta
             steps: slot.steps.load(Ordering::Relaxed),
             busy_ns: slot.busy_ns.load(Ordering::Relaxed),
             late: slot.late.load(Ordering::Relaxed),
+            lost: slot.lost.load(Ordering::Relaxed),
         }
     })
 }
@@ -326,6 +331,7 @@ fn joined_operators(all: impl Iterator<Item = OperatorStatus>) -> Vec<OperatorSt
             sum.steps += one.steps;
             sum.busy_ns += one.busy_ns;
             sum.late += one.late;
+            sum.lost = sum.lost.saturating_add(one.lost);
             if rank(one.state) < rank(sum.state) {
                 (sum.state, sum.waits_for, sum.worker) = (one.state, one.waits_for, one.worker);
             }

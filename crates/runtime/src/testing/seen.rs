@@ -133,6 +133,13 @@ impl Seen {
         &self.notes
     }
 
+    /// Data that it lost although no setting permits a loss: number, unit, reason.
+    pub fn losses(&self) -> Vec<(u64, &str, &str)> {
+        let of = self.record.operators.iter().find(|operator| operator.name == NAME);
+        let losses = of.into_iter().flat_map(|operator| &operator.losses);
+        losses.map(|loss| (loss.count, loss.unit.as_str(), loss.reason.as_str())).collect()
+    }
+
     /// Everything that was measured. The operator is called `it`, what feeds it `feed0`, `feed1`, and so on.
     pub fn record(&self) -> &Record {
         &self.record

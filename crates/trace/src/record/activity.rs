@@ -93,12 +93,26 @@ pub struct OperatorRecord {
     /// are totals of all copies.
     #[serde(default = "one")]
     pub workers: u64,
+    /// Data that it lost although no setting permits a loss.
+    #[serde(default)]
+    pub losses: Vec<LossRecord>,
     /// Its state at the end.
     pub state: OperatorState,
 }
 
 fn one() -> u64 {
     1
+}
+
+/// Data of one kind that an operator lost although no setting permits a loss.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossRecord {
+    /// Number of lost things.
+    pub count: u64,
+    /// The counted thing, in the plural: `datagrams`, `bytes`.
+    pub unit: String,
+    /// How they were lost.
+    pub reason: String,
 }
 
 /// Traffic of an edge, in messages unless the name says otherwise.

@@ -30,6 +30,8 @@ pub(crate) struct OperatorSlot {
     pub busy_ns: AtomicU64,
     /// Steps that ended after the deadline.
     pub late: AtomicU64,
+    /// Data lost although no setting permits a loss.
+    pub lost: AtomicU64,
     doing: AtomicU64,
     /// Conditions of the operator in words. Set before the first step.
     conditions: OnceLock<Vec<String>>,

@@ -16,6 +16,7 @@ impl Worker {
             let slot = &board.operators[node.plan];
             slot.set(steps, self.doing(cx, number as u32));
             slot.busy_ns.store(self.meters[number].busy_ns(steps), Ordering::Relaxed);
+            slot.lost.store(cx.losses.total(number as u32), Ordering::Relaxed);
         }
         for deadline in &self.tracker.deadlines {
             let plan = self.nodes[deadline.operator as usize].plan;

@@ -36,7 +36,7 @@ impl Worker {
         }
         self.resume_all(cx);
         self.stop.is_stopping = true;
-        cx.stopping = true;
+        (cx.stopping, cx.stopped_real_ns) = (true, cx.clock.real_ns());
         self.control.set_stopped();
         for operator in 0..self.nodes.len() as u32 {
             let node = &self.nodes[operator as usize];

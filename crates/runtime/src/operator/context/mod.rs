@@ -6,12 +6,14 @@ mod descriptors;
 mod groups;
 mod hot;
 mod lane;
+mod losses;
 mod skips;
 
 pub(crate) use clock::RunClock;
 pub(crate) use groups::{Joining, Replicas, WaitState};
 pub(crate) use hot::{DONE, EdgeState, Hold, Hot, flag};
 pub(crate) use lane::Lane;
+pub(crate) use losses::Losses;
 pub(crate) use skips::Skips;
 
 use crate::Step;
@@ -101,6 +103,8 @@ pub struct Context {
     pub(crate) names: Arc<Names>,
     /// Whether the sources were asked to end.
     pub(crate) stopping: bool,
+    /// Real time at which they were.
+    pub(crate) stopped_real_ns: u64,
     /// Operators that hand messages out to other workers, by rising number of the operator.
     pub(crate) lanes: Vec<Lane>,
     pub(crate) waiting: WaitState,
@@ -108,6 +112,7 @@ pub struct Context {
     pub(crate) copies: Box<[Cell<u64>]>,
     /// Notes for the record.
     pub(crate) notes: Vec<String>,
+    pub(crate) losses: Losses,
     /// Ticks to skip, per source; empty if no source skips ticks.
     pub(crate) skips: Arc<[Skips]>,
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::worker::PathStatistics;
 use onbeat_trace::Histogram;
-use onbeat_trace::record::{EdgeRecord, OperatorRecord, OperatorState, PathRecord};
+use onbeat_trace::record::{EdgeRecord, LossRecord, OperatorRecord, OperatorState, PathRecord};
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -44,12 +44,22 @@ pub(super) fn operators(all: impl Iterator<Item = (OperatorRecord, Histogram)>) 
             sum.copies += record.copies;
             sum.restarts += record.restarts;
             sum.workers += record.workers;
+            add_losses(&mut sum.losses, record.losses);
             if sum.state == OperatorState::Done {
                 sum.state = record.state;
             }
         },
     );
     joined.into_iter().map(|(_, steps, record)| whole_operator(record, &steps)).collect()
+}
+
+fn add_losses(sums: &mut Vec<LossRecord>, losses: Vec<LossRecord>) {
+    for loss in losses {
+        match sums.iter_mut().find(|sum| (&sum.unit, &sum.reason) == (&loss.unit, &loss.reason)) {
+            Some(sum) => sum.count = sum.count.saturating_add(loss.count),
+            None => sums.push(loss),
+        }
+    }
 }
 
 /// Adds up edges.

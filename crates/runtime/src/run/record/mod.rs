@@ -64,6 +64,7 @@ pub(crate) fn record(
     let forward = edges.iter().zip(&plan.wires).filter(|(_, wire)| !wire.feedback);
     let unprocessed = Unprocessed { lost, unread: forward.map(|(edge, _)| edge.unread).sum() };
     let operators = operators::operators(plan, &mut reports, &end);
+    let losses = losses(&operators);
     let paths = paths::paths(plan, &mut reports, &end, duration_ns);
     let (misses, misses_total) =
         BoundedList::join(reports.iter_mut().map(|report| take(&mut report.misses)), |miss| miss.time_ns);
@@ -73,6 +74,8 @@ pub(crate) fn record(
         });
     let (faults, faults_total) = faults(plan, &mut reports, &mut end);
     let notes = notes(plan, &mut reports, &end);
+    let of_operators: Vec<Obtained> =
+        reports.iter_mut().flat_map(|report| report.obtained.drain(..)).collect();
     let isolated = operators.iter().filter(|operator| operator.state == OperatorState::Isolated);
     let isolated: Vec<String> = isolated.map(|operator| format!("`{}`", operator.name)).collect();
     let mut record = Record {
@@ -106,13 +109,29 @@ pub(crate) fn record(
         changes_total,
         faults,
         faults_total,
-        obtained: plan.obtained.iter().cloned().chain(end.obtained.drain(..)).collect(),
+        obtained: plan.obtained.iter().cloned().chain(end.obtained.drain(..)).chain(of_operators).collect(),
         deadline_overruns: end.overruns,
         notes,
-        result: result::result(plan, end, &isolated, unprocessed, end_ns, duration_ns),
+        result: result::result(plan, end, &isolated, &losses, unprocessed, (end_ns, duration_ns)),
     };
     paths::set_worst_cases(plan, &mut record);
     record
+}
+
+/// Losses of all operators in words, with their number.
+fn losses(operators: &[OperatorRecord]) -> Vec<(u64, String)> {
+    let of = |operator: &OperatorRecord| {
+        let mut sums: Vec<(u64, &str)> = Vec::new();
+        for loss in &operator.losses {
+            match sums.iter_mut().find(|(_, unit)| *unit == loss.unit) {
+                Some((sum, _)) => *sum = sum.saturating_add(loss.count),
+                None => sums.push((loss.count, &loss.unit)),
+            }
+        }
+        let name = &operator.name;
+        sums.iter().map(|(count, unit)| (*count, format!("`{name}` lost {count} {unit}"))).collect::<Vec<_>>()
+    };
+    operators.iter().flat_map(of).collect()
 }
 
 /// Time at which the last part ended, on the run's clock.

@@ -62,6 +62,7 @@ fn unknown(plan: &Plan, number: usize) -> OperatorRecord {
         copies: 0,
         restarts: 0,
         workers: 1,
+        losses: Vec::new(),
         state: OperatorState::Waiting,
     }
 }

@@ -11,8 +11,8 @@ use crate::plan::Plan;
 use onbeat_os::Usage;
 use onbeat_queue::Store;
 use onbeat_trace::record::{
-    ChangeRecord, FaultRecord, Miss, OperatorRecord, OperatorState, PathRecord, Sharing, StoreRecord,
-    ThreadRecord,
+    ChangeRecord, FaultRecord, Miss, Obtained, OperatorRecord, OperatorState, PathRecord, Sharing,
+    StoreRecord, ThreadRecord,
 };
 use onbeat_trace::{Histogram, Summary};
 
@@ -126,6 +126,8 @@ pub(crate) struct PartReport {
     pub changes: BoundedList<ChangeRecord>,
     pub faults: BoundedList<FaultRecord>,
     pub notes: Vec<String>,
+    /// Settings that operators requested from the machine.
+    pub obtained: Vec<Obtained>,
     pub end_ns: u64,
     pub read_ns: Option<f64>,
     pub source: Option<String>,
@@ -210,6 +212,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
         changes: worker.history.changes.clone(),
         faults: worker.history.faults.clone(),
         notes: cx.notes.clone(),
+        obtained: cx.losses.obtained.clone(),
         end_ns,
         read_ns: clock_read_ns(cx),
         source: cx.clock.source(),
@@ -269,6 +272,7 @@ fn operators(
             copies: cx.copies[number].get(),
             restarts: node.trouble.restarts,
             workers: 1,
+            losses: cx.losses.records(number as u32),
             state: if number >= started {
                 OperatorState::NotStarted
             } else if node.trouble.isolated {

@@ -17,9 +17,9 @@ pub(super) fn result(
     plan: &Plan,
     end: RunEnd,
     isolated: &[String],
+    losses: &[(u64, String)],
     Unprocessed { lost, unread }: Unprocessed,
-    end_ns: u64,
-    duration_ns: u64,
+    (end_ns, duration_ns): (u64, u64),
 ) -> RunResult {
     let was_cut = end.limits.stopped.is_some();
     let dead_lock = end.stuck.iter().any(|stuck| stuck.serious);
@@ -47,7 +47,12 @@ pub(super) fn result(
     if outcome != Outcome::Failed && !isolated.is_empty() {
         reason += &format!("; without {}, which failed", isolated.join(" and "));
     }
-    // Only a failed run may lose messages.
+    let lost = losses.iter().map(|(count, _)| *count).fold(lost, u64::saturating_add);
+    if outcome != Outcome::Failed && !losses.is_empty() {
+        let losses: Vec<&str> = losses.iter().map(|(_, text)| text.as_str()).collect();
+        reason += &format!("; {}", losses.join(", "));
+    }
+    // Only a failed run may lose data.
     let exit_status = match outcome {
         Outcome::Failed => 1,
         _ if lost > 0 => 3,

@@ -218,6 +218,11 @@ fn operator() -> OperatorRecord {
         copies: 2,
         restarts: 1,
         workers: 1,
+        losses: vec![LossRecord {
+            count: 3,
+            unit: "datagrams".to_owned(),
+            reason: "their numbers never came".to_owned(),
+        }],
         state: OperatorState::NotStarted,
     }
 }

@@ -1,0 +1,236 @@
+//! Datagrams from a socket, in order, with a count of those that do not come.
+
+use super::numbering::{Arrival, ForeignNumber, Numbering};
+use super::udp_sink::{HEADER, LAST};
+use onbeat_os::clock;
+use onbeat_os::socket::{DatagramSocket, Received};
+use onbeat_runtime::{Context, Error};
+use onbeat_trace::record::Obtained;
+use std::io::ErrorKind;
+use std::net::UdpSocket;
+use std::ops::Range;
+
+/// Unit of losses.
+const DATAGRAMS: &str = "datagrams";
+// Reasons of losses.
+const MISSING: &str = "their numbers never came: the network dropped them";
+const KERNEL: &str = "the kernel dropped them because the socket's buffer was full: increase `receive_buffer`, or \
+                      use a faster consumer";
+const LATE: &str = "came after their successors";
+const SHORT: &str = "shorter than the header of 8 bytes";
+const FOREIGN: &str = "came from another sender";
+/// Reason of losses at a stop.
+pub(super) const UNREAD: &str = "waited in the socket when the run was stopped";
+
+/// Receiver of datagrams that counts those that do not come.
+#[derive(Debug)]
+pub(super) struct DatagramReceiver {
+    /// Address to receive on.
+    pub bind: String,
+    /// Whether each datagram begins with its number.
+    pub header: bool,
+    /// Size of the socket's buffer to request.
+    pub receive_buffer: Option<usize>,
+    /// A socket that is open before the start.
+    pub given: Option<UdpSocket>,
+    socket: Option<DatagramSocket>,
+    pub buffer: Box<[u8]>,
+    /// Datagrams lost since this was last set to 0.
+    pub gap: u64,
+    /// Whether the end of the stream has come.
+    pub ended: bool,
+    numbering: Numbering,
+    kernel: KernelDrops,
+    counts: DatagramCounts,
+}
+
+/// Datagrams that the kernel dropped.
+#[derive(Debug, Default)]
+struct KernelDrops {
+    /// Counter of the socket at the last datagram.
+    counter: u32,
+    /// Number of drops up to it that no gap in the numbers has shown yet.
+    pending: u64,
+}
+
+impl KernelDrops {
+    /// Sets the counter. Returns the number of drops since the last call.
+    fn set(&mut self, counter: u32) -> u64 {
+        u64::from(counter.wrapping_sub(std::mem::replace(&mut self.counter, counter)))
+    }
+}
+
+#[derive(Debug, Default)]
+struct DatagramCounts {
+    received: u64,
+    /// Lost or late.
+    lost: u64,
+    duplicates: u64,
+    restarts: u64,
+}
+
+impl DatagramReceiver {
+    pub fn new(bind: String) -> Self {
+        DatagramReceiver {
+            bind,
+            header: false,
+            receive_buffer: None,
+            given: None,
+            socket: None,
+            buffer: vec![0; 1 << 16].into(),
+            gap: 0,
+            ended: false,
+            numbering: Numbering::default(),
+            kernel: KernelDrops::default(),
+            counts: DatagramCounts::default(),
+        }
+    }
+
+    /// Opens the socket.
+    pub fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let cannot = |error| Error::with_source(format!("cannot receive on {}", self.bind), error);
+        let socket = match self.given.take() {
+            Some(socket) => socket,
+            None => UdpSocket::bind(&self.bind).map_err(cannot)?,
+        };
+        let socket = DatagramSocket::new(socket).map_err(cannot)?;
+        if let Some(asked) = self.receive_buffer {
+            cx.obtained(obtained(asked, socket.set_receive_buffer(asked).map_err(cannot)?))?;
+        }
+        // A socket after a restart counts from 0.
+        self.kernel = KernelDrops::default();
+        self.socket = Some(socket);
+        Ok(())
+    }
+
+    /// Takes the next datagram from the socket. Returns the range of its data in the buffer, which is empty
+    /// if it does not continue the stream; `None` if there was no datagram.
+    pub fn receive(&mut self, cx: &mut Context) -> Result<Option<Range<usize>>, Error> {
+        let Some(socket) = &self.socket else { return Ok(None) };
+        let received = match socket.receive(&mut self.buffer) {
+            Ok(received) => received,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(None);
+            }
+            Err(error) => {
+                return Err(Error::with_source(format!("cannot receive on {}", self.bind), error));
+            }
+        };
+        if !self.place(&received, cx)? {
+            return Ok(Some(0..0));
+        }
+        self.counts.received += 1;
+        Ok(Some(if self.header { HEADER } else { 0 }..received.length))
+    }
+
+    /// Finds the place of the datagram in the buffer, and counts datagrams that are missing before it.
+    /// Returns whether it continues the stream.
+    fn place(&mut self, received: &Received, cx: &mut Context) -> Result<bool, Error> {
+        let drops = self.kernel.set(received.dropped);
+        if !self.header {
+            self.lose(drops, KERNEL, cx);
+            return Ok(true);
+        }
+        self.kernel.pending += drops;
+        let Some((number, _)) = self.buffer[..received.length].split_first_chunk::<HEADER>() else {
+            if !self.numbering.has_begun() {
+                return Err(self.foreign(&format!("the first datagram has {} bytes", received.length)));
+            }
+            self.lose(1, SHORT, cx);
+            return Ok(false);
+        };
+        let number = u64::from_le_bytes(*number);
+        let (number, is_end) = (number & !LAST, number & LAST != 0);
+        let arrival = self.numbering.arrive(number, is_end, received.from);
+        match arrival.map_err(|ForeignNumber(text)| self.foreign(&text))? {
+            Arrival::New { gap, is_restart } => {
+                let by_kernel = gap.min(self.kernel.pending);
+                self.kernel.pending -= by_kernel;
+                self.lose(by_kernel, KERNEL, cx);
+                self.lose(gap - by_kernel, MISSING, cx);
+                self.gap += gap;
+                self.counts.restarts += u64::from(is_restart);
+                self.ended = is_end;
+                return Ok(!is_end);
+            }
+            Arrival::Late => {
+                // It was counted as missing.
+                if cx.reclassify_lost(1, DATAGRAMS, MISSING, LATE) == 0 {
+                    cx.reclassify_lost(1, DATAGRAMS, KERNEL, LATE);
+                }
+            }
+            Arrival::Duplicate => self.counts.duplicates += u64::from(!is_end),
+            Arrival::Foreign => self.lose(1, FOREIGN, cx),
+        }
+        Ok(false)
+    }
+
+    fn lose(&mut self, count: u64, reason: &'static str, cx: &mut Context) {
+        self.counts.lost += count;
+        cx.lose(count, DATAGRAMS, reason);
+    }
+
+    fn foreign(&self, text: &str) -> Error {
+        Error::new(format!(
+            "{}: {text}: this is not the numbering of `udp.sink`; set `header = false` to take all bytes as \
+             samples",
+            self.bind
+        ))
+    }
+
+    /// Closes the socket, and notes the totals.
+    pub fn stop(&mut self, cx: &mut Context) {
+        self.count_unread(cx);
+        let DatagramCounts { received, lost, duplicates, restarts } = std::mem::take(&mut self.counts);
+        if lost > 0 {
+            cx.note(format!("{received} datagrams were received, {lost} were lost or late"));
+        }
+        for (count, what) in [
+            (duplicates, "datagrams were duplicates and were dropped"),
+            (restarts, "restarts of the sender were detected"),
+        ] {
+            if count > 0 {
+                cx.note(format!("{count} {what}"));
+            }
+        }
+    }
+
+    /// Counts datagrams that wait in the socket, and those that the kernel dropped after the last one.
+    fn count_unread(&mut self, cx: &mut Context) {
+        let Some(socket) = self.socket.take().filter(|_| !self.ended) else { return };
+        let mut all = socket.dropped().unwrap_or(self.kernel.counter);
+        // A stop can wait for other operators. Datagrams that came meanwhile do not count.
+        let stop_ns = clock::realtime_unix_ns().saturating_sub(cx.stopped_for_ns().unwrap_or(0));
+        while !self.ended
+            && let Ok(received) = socket.receive(&mut self.buffer)
+        {
+            if received.stamped_ns.is_some_and(|stamped_ns| stamped_ns > stop_ns) {
+                all = received.dropped;
+                break;
+            }
+            // A datagram of an unknown sender counts as unread as well.
+            if self.place(&received, cx).unwrap_or(true) {
+                self.lose(1, UNREAD, cx);
+            }
+        }
+        if !self.ended {
+            let drops = self.kernel.set(all);
+            // The counter of a datagram that was read here can be newer.
+            self.lose(if drops > u64::from(u32::MAX / 2) { 0 } else { drops }, KERNEL, cx);
+        }
+    }
+}
+
+/// The size of a socket's buffer, as requested and obtained.
+fn obtained(asked: usize, obtained: usize) -> Obtained {
+    let is_less = obtained < asked;
+    Obtained {
+        what: "receive buffer".to_string(),
+        asked: format!("{asked} bytes"),
+        // The kernel rounds small sizes up.
+        obtained: format!("{} bytes", if is_less { obtained } else { asked }),
+        reason: is_less.then(|| {
+            format!("the kernel's limit is lower: run `sysctl -w net.core.rmem_max={asked}`, or grant CAP_NET_ADMIN")
+        }),
+    }
+}
