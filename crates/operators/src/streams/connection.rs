@@ -1,7 +1,7 @@
 //! TCP connections: which end calls, and how the byte stream is framed.
 
 use super::address::check_address;
-use super::patience::{Patience, is_over, usual_ns};
+use super::patience::{is_over, over_at_ns, usual_ns};
 use onbeat_runtime::{Context, Error, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,6 @@ pub(super) struct TcpConnection {
     pub listener: Option<TcpListener>,
     addresses: Vec<SocketAddr>,
     begun_ns: Option<u64>,
-    polls: Patience,
     dials: bool,
     /// The connection while it is open.
     pub stream: Option<TcpStream>,
@@ -103,7 +102,6 @@ impl TcpConnection {
             listener: None,
             addresses: Vec::new(),
             begun_ns: None,
-            polls: Patience::default(),
             dials: false,
             stream: None,
             opened_ns: 0,
@@ -176,7 +174,11 @@ impl TcpConnection {
                     Err(_) if over => {
                         Err(Error::new(format!("no connection to {address} within {ms} ms (`patience`)")))
                     }
-                    Err(_) => Ok(Dialed::NotYet(self.polls.wait(cx))),
+                    Err(_) => {
+                        let until_ns = begun_ns.saturating_add(self.patience_ns);
+                        let until_ns = until_ns.min(over_at_ns(cx, self.patience_ns));
+                        cx.readable_until(listener, until_ns).map(Dialed::NotYet)
+                    }
                 }
             }
             TcpPeer::Connect(address) => {

@@ -4,7 +4,7 @@ use super::numbering::{Arrival, ForeignNumber, Numbering};
 use super::udp_sink::{HEADER, LAST};
 use onbeat_os::clock;
 use onbeat_os::socket::{DatagramSocket, Received};
-use onbeat_runtime::{Context, Error};
+use onbeat_runtime::{Context, Error, Step};
 use onbeat_trace::record::Obtained;
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -35,6 +35,8 @@ pub(super) struct DatagramReceiver {
     pub given: Option<UdpSocket>,
     socket: Option<DatagramSocket>,
     pub buffer: Box<[u8]>,
+    /// Time at which the kernel received the last datagram, on the run's clock.
+    pub came_ns: u64,
     /// Datagrams lost since this was last set to 0.
     pub gap: u64,
     /// Whether the end of the stream has come.
@@ -78,6 +80,7 @@ impl DatagramReceiver {
             given: None,
             socket: None,
             buffer: vec![0; 1 << 16].into(),
+            came_ns: 0,
             gap: 0,
             ended: false,
             numbering: Numbering::default(),
@@ -116,11 +119,20 @@ impl DatagramReceiver {
                 return Err(Error::with_source(format!("cannot receive on {}", self.bind), error));
             }
         };
+        self.came_ns = received.stamped_ns.map_or_else(|| cx.now_ns(), |unix_ns| cx.time_of_unix_ns(unix_ns));
         if !self.place(&received, cx)? {
             return Ok(Some(0..0));
         }
         self.counts.received += 1;
         Ok(Some(if self.header { HEADER } else { 0 }..received.length))
+    }
+
+    /// Returns the result of a step that found nothing.
+    pub fn wait(&self, until_ns: u64, cx: &mut Context) -> Result<Step, Error> {
+        match &self.socket {
+            Some(socket) => cx.readable_until(socket, until_ns),
+            None => Ok(Step::Done),
+        }
     }
 
     /// Finds the place of the datagram in the buffer, and counts datagrams that are missing before it.

@@ -1,7 +1,7 @@
 //! Samples on stdin and stdout, and raw bytes in a file.
 
 use super::address::time_ns;
-use super::patience::{Patience, usual, usual_ns};
+use super::patience::{usual, usual_ns};
 use super::standard::{Outgoing, Read, Stdin};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
@@ -34,7 +34,6 @@ pub struct StdinSource<T: FileSample> {
     /// Bytes of an incomplete sample.
     rest: usize,
     sent: u64,
-    patience: Patience,
 }
 
 impl<T: FileSample> StdinSource<T> {
@@ -51,7 +50,6 @@ impl<T: FileSample> StdinSource<T> {
             bytes: Vec::new(),
             rest: 0,
             sent: 0,
-            patience: Patience::default(),
         })
     }
 }
@@ -72,13 +70,12 @@ impl<T: FileSample> Operator for StdinSource<T> {
         let size = self.wire.bytes();
         self.bytes.resize(chunk.capacity() * size, 0);
         match stdin.read(&mut self.bytes[self.rest..])? {
-            Read::Nothing => Ok(self.patience.wait(cx)),
+            Read::Nothing => cx.readable(&std::io::stdin()),
             Read::End => {
                 cx.lose(self.rest as u64, "bytes", "stdin ended in the middle of a sample");
                 Ok(Step::Done)
             }
             Read::Bytes(count) => {
-                self.patience.reset();
                 let have = self.rest + count;
                 let whole = have / size;
                 if whole > 0 {
@@ -106,17 +103,22 @@ pub(super) fn send<T: FileSample>(
     if let Some(samples) = chunk.edit_unique() {
         wire.unpack(bytes, samples);
     }
-    stamp(&mut chunk, (sent, rate_hz), cx);
+    let now_ns = cx.now_ns();
+    stamp_at(now_ns, &mut chunk, (sent, rate_hz), cx);
     out.push(cx, chunk)
 }
 
-/// External data are due when they arrive.
-pub(super) fn stamp<T: Sample>(chunk: &mut Chunk<T>, (sent, rate_hz): (&mut u64, f64), cx: &mut Context) {
+/// Data from outside are due when they arrive.
+pub(super) fn stamp_at<T: Sample>(
+    came_ns: u64,
+    chunk: &mut Chunk<T>,
+    (sent, rate_hz): (&mut u64, f64),
+    cx: &mut Context,
+) {
     let info = chunk.info_mut();
     (info.start, info.rate_hz) = (*sent, rate_hz);
     let time_ns = if rate_hz > 0.0 { (*sent as f64 * 1e9 / rate_hz).round() as u64 } else { 0 };
-    let now_ns = cx.now_ns();
-    cx.set_time(time_ns, Some(now_ns));
+    cx.set_time(time_ns, Some(came_ns));
     *sent += chunk.len() as u64;
 }
 

@@ -3,7 +3,7 @@
 //! Both are polled before each use. They are not set to non-blocking mode, because they may share a terminal
 //! with the shell.
 
-use super::patience::{Patience, is_over};
+use super::patience::{is_over, over_at_ns};
 use onbeat_runtime::{Context, Error, Input, Message, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -132,19 +132,11 @@ pub(super) struct Outgoing {
     patience_ns: u64,
     /// Whether the rest is not written.
     has_given_up: bool,
-    patience: Patience,
 }
 
 impl Outgoing {
     pub fn open(patience_ns: u64) -> Result<Self, Error> {
-        Ok(Outgoing {
-            stdout: Stdout::open()?,
-            bytes: Vec::new(),
-            done: 0,
-            patience_ns,
-            has_given_up: false,
-            patience: Patience::default(),
-        })
+        Ok(Outgoing { stdout: Stdout::open()?, bytes: Vec::new(), done: 0, patience_ns, has_given_up: false })
     }
 
     /// Writes pending bytes. Returns the result of the step of an operator whose bytes come from `input`.
@@ -157,9 +149,11 @@ impl Outgoing {
                 self.has_given_up = true;
                 Ok(self.discard(input, cx))
             }
-            WriteOutcome::Part(_) => Ok(self.patience.wait(cx)),
+            WriteOutcome::Part(_) => {
+                let until_ns = over_at_ns(cx, self.patience_ns);
+                cx.writable_until(&io::stdout(), until_ns)
+            }
             WriteOutcome::All => {
-                self.patience.reset();
                 // Messages that arrived while stdout was full are not notified again.
                 Ok(if input.is_empty(cx) { Step::Wait } else { Step::Again })
             }

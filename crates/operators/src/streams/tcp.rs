@@ -2,7 +2,7 @@
 
 use super::address::time_ns;
 use super::connection::{Framing, LENGTH, Opening, TcpConnection, TcpPeer};
-use super::patience::{Patience, usual};
+use super::patience::usual;
 use super::pipe::{rate, send};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
@@ -40,7 +40,6 @@ pub struct TcpSource<T: FileSample> {
     /// Bytes of the current frame still to come; `None` between frames.
     frame: Option<usize>,
     sent: u64,
-    polls: Patience,
 }
 
 impl<T: FileSample> TcpSource<T> {
@@ -59,7 +58,6 @@ impl<T: FileSample> TcpSource<T> {
             rest: 0,
             frame: None,
             sent: 0,
-            polls: Patience::default(),
         })
     }
 
@@ -184,7 +182,6 @@ impl<T: FileSample> Operator for TcpSource<T> {
         self.bytes.copy_within(whole.end..have, 0);
         self.rest = have - whole.end;
         if moved || came > 0 {
-            self.polls.reset();
             return Ok(Step::Again);
         }
         // Everything received before the end of the connection is used up.
@@ -192,7 +189,10 @@ impl<T: FileSample> Operator for TcpSource<T> {
             self.line.hang_up();
             return self.closed(cx);
         }
-        Ok(self.polls.wait(cx))
+        match &self.line.stream {
+            Some(stream) => cx.readable(stream),
+            None => Ok(Step::Done),
+        }
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use super::address::time_ns;
 use super::connection::{Framing, LENGTH, Opening, TcpConnection, TcpPeer};
-use super::patience::{Patience, is_over, usual};
+use super::patience::{is_over, over_at_ns, usual};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
@@ -23,6 +23,9 @@ const CLOSED: &str =
 const NOT_TAKEN: &str = "the peer did not take them within `patience`";
 const NO_PEER: &str = "there was no connection within `patience`";
 const NOT_SENT: &str = "not sent when the run failed";
+
+/// Time from one question whether the peer has acknowledged all to the next, at the end.
+const ACKNOWLEDGED_NS: u64 = 200_000;
 
 /// Sends samples over one TCP connection.
 ///
@@ -55,7 +58,6 @@ pub struct TcpSink<T: FileSample> {
     /// Time at which the peer last took bytes.
     taken_ns: u64,
     sent: u64,
-    polls: Patience,
 }
 
 impl<T: FileSample> TcpSink<T> {
@@ -77,7 +79,6 @@ impl<T: FileSample> TcpSink<T> {
             lost: None,
             taken_ns: 0,
             sent: 0,
-            polls: Patience::default(),
         })
     }
 
@@ -176,15 +177,26 @@ impl<T: FileSample> TcpSink<T> {
 
     /// Waits for the peer, unless the patience is used up.
     fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let waited_ns = cx.now_ns().saturating_sub(self.taken_ns.max(self.line.opened_ns));
-        if is_over(cx, self.line.patience_ns) || self.said_end && waited_ns >= self.line.patience_ns {
+        let patience_ns = self.line.patience_ns;
+        let end_ns = self.taken_ns.max(self.line.opened_ns).saturating_add(patience_ns);
+        if is_over(cx, patience_ns) || self.said_end && cx.now_ns() >= end_ns {
             if let Some(stream) = &self.line.stream {
                 // Without the reset, the kernel would go on sending, and the count would be wrong.
                 let _closed = socket::reset_on_close(stream);
             }
             return Ok(self.give_up(NOT_TAKEN, cx));
         }
-        Ok(self.polls.wait(cx))
+        let over_ns = over_at_ns(cx, patience_ns);
+        let until_ns = if self.said_end { over_ns.min(end_ns) } else { over_ns };
+        match &self.line.stream {
+            // No event says that the peer has acknowledged all.
+            Some(_) if self.shut => {
+                let again_ns = cx.now_ns() + ACKNOWLEDGED_NS;
+                Ok(cx.until(again_ns.min(until_ns)))
+            }
+            Some(stream) => cx.writable_until(stream, until_ns),
+            None => Ok(Step::Done),
+        }
     }
 
     /// Counts the rest as lost, also what is still to come.
@@ -261,7 +273,6 @@ impl<T: FileSample> Operator for TcpSink<T> {
         if self.said_end {
             return self.finish(cx);
         }
-        self.polls.reset();
         Ok(if self.input.is_empty(cx) && !self.input.is_ended(cx) { Step::Wait } else { Step::Again })
     }
 

@@ -1,7 +1,7 @@
 //! Lines of text.
 
 use super::address::time_ns;
-use super::patience::{Patience, usual, usual_ns};
+use super::patience::{usual, usual_ns};
 use super::standard::{Outgoing, Read, Stdin};
 use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{
@@ -127,7 +127,6 @@ pub struct TextSource {
     searched: usize,
     lines: u64,
     ended: bool,
-    patience: Patience,
 }
 
 enum From {
@@ -147,7 +146,6 @@ impl TextSource {
             searched: 0,
             lines: 0,
             ended: false,
-            patience: Patience::default(),
         }
     }
 
@@ -231,9 +229,8 @@ impl Operator for TextSource {
                 return Ok(Step::Done);
             }
             if !self.read()? {
-                return Ok(self.patience.wait(cx));
+                return cx.readable(&std::io::stdin());
             }
-            self.patience.reset();
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::address::{check_address, time_ns};
 use super::datagrams::{DatagramReceiver, UNREAD};
-use super::patience::Patience;
-use super::pipe::{rate, stamp};
+use super::pipe::{rate, stamp_at};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
@@ -31,7 +30,9 @@ use std::ops::Range;
 /// socket is full; it counts them. Datagrams that wait in the socket when the run is stopped are lost, too.
 /// If any is lost or late, the run ends with exit status 3.
 ///
-/// The latency of a path from here counts from the time at which this operator received the datagram.
+/// The latency of a path from here counts from the time at which the kernel received the datagram
+/// (`SO_TIMESTAMPNS`), so it includes the wait in the socket. If a chunk has samples of several datagrams, the
+/// first one counts.
 pub struct UdpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,
@@ -43,7 +44,8 @@ pub struct UdpSource<T: FileSample> {
     left: Range<usize>,
     sent: u64,
     received_ns: Option<u64>,
-    patience: Patience,
+    /// Time at which the kernel received the datagram in `left`, on the run's clock.
+    came_ns: u64,
 }
 
 impl<T: FileSample> UdpSource<T> {
@@ -61,7 +63,7 @@ impl<T: FileSample> UdpSource<T> {
             left: 0..0,
             sent: 0,
             received_ns: None,
-            patience: Patience::default(),
+            came_ns: 0,
         })
     }
 
@@ -95,10 +97,10 @@ impl<T: FileSample> UdpSource<T> {
         self
     }
 
-    /// Fills a chunk with the samples received. Returns their number.
-    fn fill(&mut self, chunk: &mut Chunk<T>, cx: &mut Context) -> Result<usize, Error> {
+    /// Fills a chunk with the samples received. Returns their number, and when the first of them came.
+    fn fill(&mut self, chunk: &mut Chunk<T>, cx: &mut Context) -> Result<(usize, u64), Error> {
         let size = self.wire.bytes();
-        let (mut filled, room) = (0, chunk.capacity());
+        let (mut filled, mut came_ns, room) = (0, self.came_ns, chunk.capacity());
         while filled < room {
             if self.left.is_empty() {
                 if self.receiver.ended {
@@ -109,6 +111,10 @@ impl<T: FileSample> UdpSource<T> {
                 cx.lose(ragged as u64, "bytes", "after the last complete sample of a datagram");
                 data.end -= ragged;
                 self.left = data;
+                self.came_ns = self.receiver.came_ns;
+                if filled == 0 {
+                    came_ns = self.came_ns;
+                }
                 continue;
             }
             if self.receiver.gap > 0 {
@@ -123,7 +129,7 @@ impl<T: FileSample> UdpSource<T> {
             self.left.start += count * size;
             filled += count;
         }
-        Ok(filled)
+        Ok((filled, came_ns))
     }
 }
 
@@ -138,13 +144,12 @@ impl<T: FileSample> Operator for UdpSource<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
-        let filled = self.fill(&mut chunk, cx)?;
+        let (filled, came_ns) = self.fill(&mut chunk, cx)?;
         let now_ns = cx.now_ns();
         if filled > 0 {
-            self.patience.reset();
             self.received_ns = Some(now_ns);
             chunk.truncate(filled);
-            stamp(&mut chunk, (&mut self.sent, self.rate_hz), cx);
+            stamp_at(came_ns, &mut chunk, (&mut self.sent, self.rate_hz), cx);
             self.out.push(cx, chunk)?;
             return Ok(Step::Again);
         }
@@ -152,12 +157,13 @@ impl<T: FileSample> Operator for UdpSource<T> {
             return Ok(Step::Done);
         }
         let received_ns = *self.received_ns.get_or_insert(now_ns);
-        if self.timeout_ns.is_some_and(|timeout_ns| now_ns >= received_ns.saturating_add(timeout_ns)) {
+        let until_ns = self.timeout_ns.map_or(u64::MAX, |timeout_ns| received_ns.saturating_add(timeout_ns));
+        if now_ns >= until_ns {
             let ms = self.timeout_ns.unwrap_or(0) / 1_000_000;
             cx.note(format!("no datagram on {} for {ms} ms: the stream was ended", self.receiver.bind));
             return Ok(Step::Done);
         }
-        Ok(self.patience.wait(cx))
+        self.receiver.wait(until_ns, cx)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {

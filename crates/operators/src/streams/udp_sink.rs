@@ -1,7 +1,7 @@
 //! Sends samples in UDP datagrams.
 
 use super::address::{check_address, time_ns};
-use super::patience::{Patience, is_over, usual as usual_patience, usual_ns};
+use super::patience::{is_over, over_at_ns, usual as usual_patience, usual_ns};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
@@ -22,6 +22,8 @@ pub(super) const LAST: u64 = 1 << 63;
 const USUAL: usize = 1400;
 /// Most bytes of a datagram.
 const MOST: usize = 65_507;
+/// Time until the next attempt while the queue of the device is full.
+const QUEUE_NS: u64 = 200_000;
 /// How often the last datagram is sent, because each may be lost.
 const LAST_SENT: usize = 3;
 
@@ -51,6 +53,8 @@ pub struct UdpSink<T: FileSample> {
     header: bool,
     most: usize,
     socket: Option<UdpSocket>,
+    /// Whether the last datagram did not fit the queue of the device.
+    is_queue_full: bool,
     /// The current chunk, and its first sample that has not been sent.
     held: Option<(Chunk<T>, usize)>,
     datagram: Vec<u8>,
@@ -60,7 +64,6 @@ pub struct UdpSink<T: FileSample> {
     patience_ns: u64,
     /// Whether the rest is not sent.
     has_given_up: bool,
-    patience: Patience,
 }
 
 impl<T: FileSample> UdpSink<T> {
@@ -76,6 +79,7 @@ impl<T: FileSample> UdpSink<T> {
             header: false,
             most: USUAL,
             socket: None,
+            is_queue_full: false,
             held: None,
             datagram: Vec::new(),
             number: 0,
@@ -83,7 +87,6 @@ impl<T: FileSample> UdpSink<T> {
             last_sent: 0,
             patience_ns: usual_ns(),
             has_given_up: false,
-            patience: Patience::default(),
         })
     }
 
@@ -120,7 +123,11 @@ impl<T: FileSample> UdpSink<T> {
         match socket.send(&self.datagram) {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::OutOfMemory => Ok(false),
+                ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(false),
+                ErrorKind::OutOfMemory => {
+                    self.is_queue_full = true;
+                    Ok(false)
+                }
                 // This error is about a datagram sent earlier.
                 ErrorKind::ConnectionRefused => {
                     self.count_refused();
@@ -137,12 +144,21 @@ impl<T: FileSample> UdpSink<T> {
     }
 
     /// Waits for room, unless the patience is used up.
-    fn wait(&mut self, cx: &mut Context) -> Step {
-        if !is_over(cx, self.patience_ns) {
-            return self.patience.wait(cx);
+    fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if is_over(cx, self.patience_ns) {
+            self.has_given_up = true;
+            return Ok(self.discard(cx));
         }
-        self.has_given_up = true;
-        self.discard(cx)
+        let over_ns = over_at_ns(cx, self.patience_ns);
+        match &self.socket {
+            // The queue of the device is full; no event says when it has room.
+            _ if std::mem::take(&mut self.is_queue_full) => {
+                let again_ns = cx.now_ns() + QUEUE_NS;
+                Ok(cx.until(again_ns.min(over_ns)))
+            }
+            Some(socket) => cx.writable_until(socket, over_ns),
+            None => Ok(Step::Done),
+        }
     }
 
     /// Counts input as lost until it ends.
@@ -221,14 +237,13 @@ impl<T: FileSample> Operator for UdpSink<T> {
             self.held = Some((chunk, 0));
         }
         if !self.send_held()? {
-            return Ok(self.wait(cx));
+            return self.wait(cx);
         }
-        self.patience.reset();
         if self.input.is_ended(cx) {
             while self.header && self.last_sent < LAST_SENT {
                 self.begin(self.number | LAST);
                 if !self.send_or_again()? {
-                    return Ok(self.wait(cx));
+                    return self.wait(cx);
                 }
                 self.last_sent += 1;
             }

@@ -13,7 +13,8 @@ fn all_ways() -> impl Iterator<Item = Options> {
     for idle in [Idle::Spin, Idle::SpinFor(50_000), Idle::Early(50_000)] {
         all.push(Options { idle, ..Options::default() });
     }
-    all.into_iter().inspect(|options| eprintln!("WAY {:?} {:?} {:?}", options.scheduler, options.share, options.idle))
+    all.into_iter()
+        .inspect(|options| eprintln!("WAY {:?} {:?} {:?}", options.scheduler, options.share, options.idle))
 }
 
 /// Sends the first byte of each datagram. An empty datagram is the end.
