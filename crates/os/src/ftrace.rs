@@ -40,8 +40,8 @@ pub struct OpenInstance {
 }
 
 impl Instance {
-    /// Opens an instance for these tracepoints (group and name each) on these cores, each with a ring of about
-    /// the size that `bytes` gives for it.
+    /// Opens an instance for these tracepoints (group and name each) on these cores, each with a ring of
+    /// about the size that `bytes` gives for it.
     ///
     /// # Errors
     /// If it cannot be made: without root, on a kernel without instances, or if the journal of changes cannot

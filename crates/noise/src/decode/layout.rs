@@ -52,14 +52,32 @@ pub struct MissingTracepoint {
 /// Meaning of a tracepoint's records.
 #[derive(Debug)]
 pub(super) enum FieldRole {
-    Enter { number: u32, name: &'static str },
-    Exit { number: u32 },
-    Point { name: &'static str },
-    HandlerEnter { irq: FieldPlace, name: FieldPlace },
-    HandlerExit { irq: FieldPlace },
-    SoftirqEnter { vec: FieldPlace },
-    SoftirqExit { vec: FieldPlace },
-    Nmi { delta_ns: FieldPlace },
+    Enter {
+        number: u32,
+        name: &'static str,
+    },
+    Exit {
+        number: u32,
+    },
+    Point {
+        name: &'static str,
+    },
+    HandlerEnter {
+        irq: FieldPlace,
+        name: FieldPlace,
+    },
+    HandlerExit {
+        irq: FieldPlace,
+    },
+    SoftirqEnter {
+        vec: FieldPlace,
+    },
+    SoftirqExit {
+        vec: FieldPlace,
+    },
+    Nmi {
+        delta_ns: FieldPlace,
+    },
     Switch {
         prev: FieldPlace,
         /// Name and priority of the thread that had the core.
@@ -69,9 +87,17 @@ pub(super) enum FieldRole {
         comm: FieldPlace,
         priority: FieldPlace,
     },
-    Wakeup { thread: ThreadFields, core: FieldPlace },
-    Migrate { thread: ThreadFields, core: FieldPlace },
-    PageFault { is_user: bool },
+    Wakeup {
+        thread: ThreadFields,
+        core: FieldPlace,
+    },
+    Migrate {
+        thread: ThreadFields,
+        core: FieldPlace,
+    },
+    PageFault {
+        is_user: bool,
+    },
 }
 
 /// Fields about a thread other than the one that has the core.

@@ -88,11 +88,7 @@ fn ftrace(
     }
 }
 
-fn perf(
-    layout: &FollowedLayout,
-    cpus: &[usize],
-    bytes: &dyn Fn(usize) -> usize,
-) -> io::Result<KernelRings> {
+fn perf(layout: &FollowedLayout, cpus: &[usize], bytes: &dyn Fn(usize) -> usize) -> io::Result<KernelRings> {
     let ids: Vec<u64> = layout.tracepoints().iter().map(|tracepoint| tracepoint.id).collect();
     Ok(KernelRings::perf(cpus, &ids, bytes).map_err(|(_, error)| error)?.0)
 }

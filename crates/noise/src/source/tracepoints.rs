@@ -44,8 +44,8 @@ impl Tracepoints {
         let (_, layout) = layout(shape.extent)?;
         let ids = layout.ids();
         allow_many_files(ids.len() * cpus.len());
-        let opened =
-            KernelRings::perf(cpus, &ids, &|_| shape.ring_bytes).map_err(|(cpu, error)| no_perf(cpu, &error))?;
+        let opened = KernelRings::perf(cpus, &ids, &|_| shape.ring_bytes)
+            .map_err(|(cpu, error)| no_perf(cpu, &error))?;
         Ok(Self::new(layout, opened, cpus, shape))
     }
 

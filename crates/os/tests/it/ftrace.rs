@@ -21,7 +21,9 @@ fn sleeper_on(cpu: usize) {
 fn pages_come_on_our_clock_and_the_folder_goes_again() {
     let cpu = thread::cores().unwrap().iter().next().unwrap();
     let made = Tracefs::find().and_then(|tracefs| {
-        Instance::open(&tracefs, &[("sched", "sched_switch"), ("sched", "no_such_event")], &[cpu], |_| 1 << 20)
+        Instance::open(&tracefs, &[("sched", "sched_switch"), ("sched", "no_such_event")], &[cpu], |_| {
+            1 << 20
+        })
     });
     let mut made = match made {
         Ok(made) => made,

@@ -215,8 +215,14 @@ fn fields_are_where_this_kernel_says() {
         300,
         &[(12, &5i32.to_ne_bytes()), (24, &7i32.to_ne_bytes()), (28, &120i32.to_ne_bytes()), (32, b"sh\0")],
     );
-    let expected =
-        RecordKind::Switch { prev: 5, was: None, is_prev_runnable: true, next: 7, comm: "sh".into(), priority: 120 };
+    let expected = RecordKind::Switch {
+        prev: 5,
+        was: None,
+        is_prev_runnable: true,
+        next: 7,
+        comm: "sh".into(),
+        priority: 120,
+    };
     assert_eq!(kind(&bytes, &layout), expected);
     assert!(layout.missing().iter().any(|missing| missing.name == "ipi:ipi_entry"));
 }

@@ -67,8 +67,14 @@ fn a_thread_is_named_by_the_switch_away_from_it() {
 #[test]
 fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     let idles = |time_ns, prev, is_prev_runnable| {
-        let kind =
-            RecordKind::Switch { prev, was: None, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
+        let kind = RecordKind::Switch {
+            prev,
+            was: None,
+            is_prev_runnable,
+            next: 0,
+            comm: "swapper/1".into(),
+            priority: 120,
+        };
         RingRecord { time_ns, pid: prev, is_going: false, kind }
     };
     let comes_back = || switch(50, 0, OWN, "own");

@@ -27,8 +27,8 @@ pub(super) fn apply(case: &Case<'_>, took: &mut Took) {
     }
 }
 
-/// Moves at most `most_ns` to this class: of the operators' own and of the unexplained time, then of waits for
-/// other steps, which may have lost their core. Returns the moved time.
+/// Moves at most `most_ns` to this class: of the operators' own and of the unexplained time, then of waits
+/// for other steps, which may have lost their core. Returns the moved time.
 fn replace(took: &mut Took, class: CauseClass, detail: &str, most_ns: u64) -> u64 {
     let order = |what: &What| match what.class {
         CauseClass::OwnCompute | CauseClass::Unexplained => Some(0),

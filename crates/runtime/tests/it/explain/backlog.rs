@@ -1,4 +1,4 @@
-//! A worker that other threads keep from its core, until it has a backlog: the causes of its 100th late message.
+//! A worker that other threads keep from its core, until it has a backlog: the causes of its late messages.
 
 use onbeat_runtime::explain::{Case, EdgeFacts, OperatorFacts, ThreadFacts, explain, sentence};
 use onbeat_trace::cause::Part;
@@ -49,7 +49,8 @@ impl Recording {
     fn step(&mut self, operator: u32, sequence: u64, mut cpu_ns: u64) {
         let start_ns = self.now_ns;
         while cpu_ns > 0 {
-            let left_ns = |(at, one): (usize, &Neighbour)| (one.after_ns.saturating_sub(self.since_ns[at]), at);
+            let left_ns =
+                |(at, one): (usize, &Neighbour)| (one.after_ns.saturating_sub(self.since_ns[at]), at);
             let next = self.neighbours.iter().enumerate().map(left_ns).min();
             let run_ns = next.map_or(cpu_ns, |(left_ns, _)| left_ns.min(cpu_ns));
             self.now_ns += run_ns;
@@ -269,7 +270,8 @@ fn a_message_that_nobody_had_is_not_a_wait_for_a_core() {
         Span { operator: WORK, start_ns, end_ns, held_by: Span::NONE, ..Span::default() }
     }];
     let mut recording = Recording { spans: way.to_vec(), ..Recording::default() };
-    let asleep = OffCpu { why: Left::Asleep, runnable_ns: 1000 * MS - 5_000, ..taken(TIDS[0], 12_000, 1000 * MS) };
+    let asleep =
+        OffCpu { why: Left::Asleep, runnable_ns: 1000 * MS - 5_000, ..taken(TIDS[0], 12_000, 1000 * MS) };
     recording.off_cpu.push(asleep);
     let parts = recording.parts_of(&way, MS, MS);
     assert_eq!(parts.last().unwrap().class, CauseClass::Unexplained, "{parts:#?}");
