@@ -47,6 +47,8 @@ pub enum RecordKind {
     Switch {
         /// Thread that had the core.
         prev: i32,
+        /// Its name and its priority, if the kernel says so. The switch to it may be missing.
+        was: Option<(String, i32)>,
         /// Whether that thread could have continued.
         is_prev_runnable: bool,
         /// Thread that gets the core.
@@ -184,8 +186,12 @@ fn kind(role: &FieldRole, raw: &[u8]) -> Option<RecordKind> {
             RecordKind::Exit(Id { class: Class::Softirq, number: vec.unsigned(raw)? as u32 })
         }
         FieldRole::Nmi { delta_ns } => RecordKind::Nmi { duration_ns: delta_ns.unsigned(raw)? },
-        FieldRole::Switch { prev, state, next, comm, priority } => RecordKind::Switch {
+        FieldRole::Switch { prev, was, state, next, comm, priority } => RecordKind::Switch {
             prev: prev.unsigned(raw)? as i32,
+            was: was.as_ref().and_then(|(comm, priority)| {
+                let comm = comm.text(raw).filter(|comm| !comm.is_empty())?;
+                Some((comm, priority.unsigned(raw)? as i32))
+            }),
             // The low bits say why it waits.
             is_prev_runnable: state.unsigned(raw)? & 0xff == 0,
             next: next.unsigned(raw)? as i32,

@@ -96,8 +96,12 @@ impl TracepointEvidence {
     /// kernel may wait for every core to respond: too late once real-time threads run.
     #[must_use]
     pub fn ready_to_follow(mut self) -> Self {
-        self.ready = Some(FollowingRings::open());
+        self.ready = Some(FollowingRings::open(&self.cpus()));
         self
+    }
+
+    fn cpus(&self) -> Vec<usize> {
+        (0..self.tracepoints.len()).map(|at| self.tracepoints.core(at).cpu() as usize).collect()
     }
 
     /// Source of the events, the reason for its choice, and the missing tracepoints.
@@ -158,7 +162,7 @@ impl Evidence for TracepointEvidence {
     }
 
     fn follow(&mut self, tids: &[i32]) {
-        let ready = self.ready.take().unwrap_or_else(FollowingRings::open);
+        let ready = self.ready.take().unwrap_or_else(|| FollowingRings::open(&self.cpus()));
         self.following = Some(ready.and_then(|ready| Following::start(ready, tids)));
     }
 

@@ -62,7 +62,7 @@ impl Extra {
         clock: TraceClock,
     ) -> Result<Self, NoiseError> {
         let tracefs = Tracefs::find().map_err(NoiseError::os("-e"))?;
-        let opened = ftrace::Instance::open(&tracefs, &[], cpus, ring_bytes);
+        let opened = ftrace::Instance::open(&tracefs, &[], cpus, |_| ring_bytes);
         let instance =
             opened.map_err(NoiseError::os("-e: no trace instance can be made; run as root"))?.instance;
         let folder = instance.folder().to_owned();

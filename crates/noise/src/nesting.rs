@@ -154,7 +154,8 @@ impl Nesting {
                 self.emit(Class::Nmi, "nmi".into(), start_ns, duration_ns, events);
                 self.inner(duration_ns);
             }
-            RecordKind::Switch { prev, is_prev_runnable, next, comm, priority } => {
+            RecordKind::Switch { prev, was, is_prev_runnable, next, comm, priority } => {
+                was.into_iter().for_each(|(comm, priority)| self.learn(prev, &comm, priority));
                 if self.own.contains(&prev) {
                     self.sleeps_ns = (!is_prev_runnable).then_some(time_ns);
                 }
@@ -236,7 +237,7 @@ impl Nesting {
         }
     }
 
-    /// Keeps the name of a woken thread, in case the switch to it is missing.
+    /// Keeps the name of a thread, in case the switch to it is missing.
     fn learn(&mut self, pid: i32, comm: &str, priority: i32) {
         if self.names.len() < NAMES && !self.names.contains_key(&pid) {
             self.names.insert(pid, (comm.to_owned(), priority));

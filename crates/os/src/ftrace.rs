@@ -40,8 +40,8 @@ pub struct OpenInstance {
 }
 
 impl Instance {
-    /// Opens an instance for these tracepoints (group and name each) on these cores, with rings of about
-    /// `bytes` each.
+    /// Opens an instance for these tracepoints (group and name each) on these cores, each with a ring of
+    /// about the size that `bytes` gives for it.
     ///
     /// # Errors
     /// If it cannot be made: without root, on a kernel without instances, or if the journal of changes cannot
@@ -50,7 +50,7 @@ impl Instance {
         tracefs: &Tracefs,
         tracepoints: &[(&str, &str)],
         cpus: &[usize],
-        bytes: usize,
+        bytes: impl Fn(usize) -> usize,
     ) -> io::Result<OpenInstance> {
         let pages = tracefs.pages()?;
         let mut knobs = Knobs::new()?;
@@ -65,7 +65,7 @@ impl Instance {
         write(&folder.join("buffer_size_kb"), "4")?;
         for cpu in cpus {
             let size = folder.join(format!("per_cpu/cpu{cpu}/buffer_size_kb"));
-            write(&size, &(bytes / 1024).max(64).to_string())?;
+            write(&size, &(bytes(*cpu) / 1024).max(64).to_string())?;
         }
         // Some kernels have no such file in instances.
         let free = File::open(folder.join("free_buffer")).ok();

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use crate::cores::CoreSet;
@@ -61,6 +63,58 @@ impl Drop for MemoryLock {
             // SAFETY: as for locking. It can fail only if locking could not have succeeded.
             unsafe { libc::munlockall() };
         }
+    }
+}
+
+/// Memory without pages: the first access to each page is a page fault, even if the process locks its memory.
+#[derive(Debug)]
+pub struct FreshMemory {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+impl FreshMemory {
+    /// Maps this many bytes.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn map(bytes: usize) -> io::Result<Self> {
+        let bytes = bytes.max(1);
+        // Without rights to it: the kernel would bring in locked memory at once (`MCL_FUTURE`).
+        let (rights, kind) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: the kernel chooses the address, so no memory of ours is replaced.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, kind, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = FreshMemory { base: NonNull::new(base.cast()).expect("a mapping is not at 0"), bytes };
+        // SAFETY: it is about the mapping alone, which nobody else knows.
+        unsafe { libc::munlock(base, bytes) };
+        // SAFETY: as above; huge pages would make one fault of 512.
+        unsafe { libc::madvise(base, bytes, libc::MADV_NOHUGEPAGE) };
+        // SAFETY: as above.
+        if unsafe { libc::mprotect(base, bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(memory)
+    }
+
+    /// Writes to each page that begins within this range of bytes.
+    pub fn touch(&mut self, bytes: Range<usize>) {
+        let page = rustix::param::page_size();
+        for at in (bytes.start..bytes.end.min(self.bytes)).step_by(page) {
+            // SAFETY: the offset is within the mapping.
+            let byte = unsafe { self.base.add(at) };
+            // SAFETY: the mapping is readable and writable, lives as long as `self`, and is exclusively ours.
+            unsafe { byte.write_volatile(1) };
+        }
+    }
+}
+
+impl Drop for FreshMemory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nobody refers to it any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 
@@ -210,6 +264,22 @@ mod tests {
     fn a_stack_that_was_touched_has_no_faults() {
         let faults = crate::thread::spawn("stack", || prefault_stack(512 << 10)).unwrap().join().unwrap();
         assert_eq!(faults, 0);
+    }
+
+    #[test]
+    fn fresh_memory_has_a_fault_for_each_page() {
+        let faults = |pages: usize| {
+            let page = rustix::param::page_size();
+            let mut memory = FreshMemory::map(pages * page).unwrap();
+            let before = Usage::of_thread().unwrap();
+            memory.touch(0..pages * page);
+            Usage::of_thread().unwrap().since(&before).minor_faults
+        };
+        assert!((64..80).contains(&faults(64)), "{}", faults(64));
+        // Locking needs a right.
+        if let Ok(_locked) = MemoryLock::take(true) {
+            assert!((64..80).contains(&faults(64)), "locked: {}", faults(64));
+        }
     }
 
     #[test]

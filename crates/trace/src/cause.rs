@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum CauseClass {
     /// A source waited for its data.
     InputLate,
-    /// An operator computed for longer than its budget or its usual time.
+    /// An operator computed for longer than its budget or its usual time, not counting time without a core.
     OwnCompute,
     /// The worker was busy with another step.
     QueueWait,
@@ -21,7 +21,8 @@ pub enum CauseClass {
     DownstreamFull,
     /// Another thread had the core.
     Preempted,
-    /// The thread was ready to run, and the thread that had the core is unknown.
+    /// The thread was ready to run, by the kernel's records or counters, and the thread that had the core is
+    /// unknown.
     RunQueueWait,
     /// A hardware interrupt.
     Irq,
@@ -99,7 +100,8 @@ pub struct Part {
     /// Further information: the thread's policy, the usual duration.
     #[serde(default)]
     pub detail: Option<String>,
-    /// Measured duration, in nanoseconds.
+    /// Measured duration, in nanoseconds. In a backlog it includes the time by which earlier steps were
+    /// delayed.
     pub took_ns: u64,
     /// Share of the lateness, in nanoseconds. The shares of all parts add up to the lateness.
     pub late_ns: u64,

@@ -90,7 +90,7 @@ pub struct Counted {
     pub to_ns: u64,
     /// Time for which it was ready to run while other threads had the core, in nanoseconds.
     pub run_queue_ns: u64,
-    /// Number of page faults.
+    /// Number of page faults, with and without a disk access.
     pub page_faults: u64,
 }
 

@@ -52,18 +52,52 @@ pub struct MissingTracepoint {
 /// Meaning of a tracepoint's records.
 #[derive(Debug)]
 pub(super) enum FieldRole {
-    Enter { number: u32, name: &'static str },
-    Exit { number: u32 },
-    Point { name: &'static str },
-    HandlerEnter { irq: FieldPlace, name: FieldPlace },
-    HandlerExit { irq: FieldPlace },
-    SoftirqEnter { vec: FieldPlace },
-    SoftirqExit { vec: FieldPlace },
-    Nmi { delta_ns: FieldPlace },
-    Switch { prev: FieldPlace, state: FieldPlace, next: FieldPlace, comm: FieldPlace, priority: FieldPlace },
-    Wakeup { thread: ThreadFields, core: FieldPlace },
-    Migrate { thread: ThreadFields, core: FieldPlace },
-    PageFault { is_user: bool },
+    Enter {
+        number: u32,
+        name: &'static str,
+    },
+    Exit {
+        number: u32,
+    },
+    Point {
+        name: &'static str,
+    },
+    HandlerEnter {
+        irq: FieldPlace,
+        name: FieldPlace,
+    },
+    HandlerExit {
+        irq: FieldPlace,
+    },
+    SoftirqEnter {
+        vec: FieldPlace,
+    },
+    SoftirqExit {
+        vec: FieldPlace,
+    },
+    Nmi {
+        delta_ns: FieldPlace,
+    },
+    Switch {
+        prev: FieldPlace,
+        /// Name and priority of the thread that had the core.
+        was: Option<(FieldPlace, FieldPlace)>,
+        state: FieldPlace,
+        next: FieldPlace,
+        comm: FieldPlace,
+        priority: FieldPlace,
+    },
+    Wakeup {
+        thread: ThreadFields,
+        core: FieldPlace,
+    },
+    Migrate {
+        thread: ThreadFields,
+        core: FieldPlace,
+    },
+    PageFault {
+        is_user: bool,
+    },
 }
 
 /// Fields about a thread other than the one that has the core.
@@ -169,6 +203,7 @@ impl TracepointLayout {
             pid = Some(place(format, "common_pid")?);
             Some(FieldRole::Switch {
                 prev: place(format, "prev_pid")?,
+                was: place(format, "prev_comm").zip(place(format, "prev_prio")),
                 state: place(format, "prev_state")?,
                 next: place(format, "next_pid")?,
                 comm: place(format, "next_comm")?,

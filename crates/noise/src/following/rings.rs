@@ -11,8 +11,12 @@ use onbeat_os::CoreSet;
 use onbeat_os::tracefs::Tracefs;
 use std::io;
 
-/// Size of a core's ring: it holds the events of a few threads in 50 ms.
+/// Size of a core's ring: it holds the switches and wake-ups of a few threads in 50 ms.
 const RING_BYTES: usize = 256 << 10;
+
+/// Size of the ring of a core on which these threads run. A page fault takes 72 bytes in two records, and 1.2
+/// µs or more: the ring holds all that a thread can have in 30 ms.
+const BUSY_RING_BYTES: usize = 2 << 20;
 
 /// Above this number of threads, the reader filters instead of the kernel, whose filters have a maximum
 /// length.
@@ -29,14 +33,16 @@ pub(crate) struct FollowingRings {
 
 impl FollowingRings {
     /// Opens rings without starting them. This is slow, and the kernel may wait for every core to respond, so
-    /// do it before real-time threads run.
-    pub fn open() -> Result<Self, SourceRefusal> {
+    /// do it before real-time threads run. The threads run on the cores in `busy`.
+    pub fn open(busy: &[usize]) -> Result<Self, SourceRefusal> {
         let wrong =
             |error: io::Error| SourceRefusal { why: error.to_string(), fix: "run as root".to_owned() };
         let tracefs = Tracefs::find().map_err(wrong)?;
         let layout = FollowedLayout::read(&tracefs).map_err(wrong)?;
         let cpus: Vec<usize> = CoreSet::online().map_err(wrong)?.iter().collect();
-        let rings = ftrace(&tracefs, &layout, &cpus).or_else(|_| perf(&layout, &cpus)).map_err(wrong)?;
+        let bytes = |cpu: usize| if busy.contains(&cpu) { BUSY_RING_BYTES } else { RING_BYTES };
+        let rings = ftrace(&tracefs, &layout, &cpus, &bytes).or_else(|_| perf(&layout, &cpus, &bytes));
+        let rings = rings.map_err(wrong)?;
         Ok(FollowingRings { layout, cpus, rings, bytes: Vec::new() })
     }
 
@@ -68,16 +74,21 @@ impl FollowingRings {
     }
 }
 
-fn ftrace(tracefs: &Tracefs, layout: &FollowedLayout, cpus: &[usize]) -> io::Result<KernelRings> {
+fn ftrace(
+    tracefs: &Tracefs,
+    layout: &FollowedLayout,
+    cpus: &[usize],
+    bytes: &dyn Fn(usize) -> usize,
+) -> io::Result<KernelRings> {
     let (names, ids): (Vec<_>, Vec<_>) = layout.tracepoints().iter().map(|it| (it.name, it.id)).unzip();
-    let (rings, refused) = KernelRings::ftrace(tracefs, cpus, (&names, &ids), RING_BYTES)?;
+    let (rings, refused) = KernelRings::ftrace(tracefs, cpus, (&names, &ids), bytes)?;
     match refused.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(rings),
     }
 }
 
-fn perf(layout: &FollowedLayout, cpus: &[usize]) -> io::Result<KernelRings> {
+fn perf(layout: &FollowedLayout, cpus: &[usize], bytes: &dyn Fn(usize) -> usize) -> io::Result<KernelRings> {
     let ids: Vec<u64> = layout.tracepoints().iter().map(|tracepoint| tracepoint.id).collect();
-    Ok(KernelRings::perf(cpus, &ids, RING_BYTES).map_err(|(_, error)| error)?.0)
+    Ok(KernelRings::perf(cpus, &ids, bytes).map_err(|(_, error)| error)?.0)
 }

@@ -20,16 +20,17 @@ pub(crate) enum KernelRings {
 pub(crate) type RefusedTracepoints = Vec<(u64, io::Error)>;
 
 impl KernelRings {
-    /// Opens perf rings of `ring_bytes` each. An error comes with the core it occurred on.
+    /// Opens perf rings, each of the size that `ring_bytes` gives for its core. An error comes with the core
+    /// it occurred on.
     pub fn perf(
         cpus: &[usize],
         ids: &[u64],
-        ring_bytes: usize,
+        ring_bytes: &dyn Fn(usize) -> usize,
     ) -> Result<(Self, RefusedTracepoints), (usize, io::Error)> {
         let (mut rings, mut all) = (Vec::new(), Vec::new());
         for &cpu in cpus {
             let OpenRing { ring, refused } =
-                PerfRing::open(cpu, ids, ring_bytes).map_err(|error| (cpu, error))?;
+                PerfRing::open(cpu, ids, ring_bytes(cpu)).map_err(|error| (cpu, error))?;
             all.extend(refused);
             rings.push(ring);
         }
@@ -41,7 +42,7 @@ impl KernelRings {
         tracefs: &Tracefs,
         cpus: &[usize],
         (names, ids): (&[(&str, &str)], &[u64]),
-        ring_bytes: usize,
+        ring_bytes: &dyn Fn(usize) -> usize,
     ) -> io::Result<(Self, RefusedTracepoints)> {
         let OpenInstance { instance, refused } = Instance::open(tracefs, names, cpus, ring_bytes)?;
         let refused = refused.into_iter().map(|(at, error)| (ids[at], error)).collect();

@@ -44,8 +44,8 @@ impl Tracepoints {
         let (_, layout) = layout(shape.extent)?;
         let ids = layout.ids();
         allow_many_files(ids.len() * cpus.len());
-        let opened =
-            KernelRings::perf(cpus, &ids, shape.ring_bytes).map_err(|(cpu, error)| no_perf(cpu, &error))?;
+        let opened = KernelRings::perf(cpus, &ids, &|_| shape.ring_bytes)
+            .map_err(|(cpu, error)| no_perf(cpu, &error))?;
         Ok(Self::new(layout, opened, cpus, shape))
     }
 
@@ -60,7 +60,7 @@ impl Tracepoints {
             return Err(no_perf(*cpu, &io::Error::from_raw_os_error(ENODEV)));
         }
         let names = layout.names();
-        let opened = KernelRings::ftrace(&tracefs, cpus, (&names, &layout.ids()), shape.ring_bytes)
+        let opened = KernelRings::ftrace(&tracefs, cpus, (&names, &layout.ids()), &|_| shape.ring_bytes)
             .map_err(|error| no_instance(&error))?;
         Ok(Self::new(layout, opened, cpus, shape))
     }

@@ -29,7 +29,7 @@ fn a_thread_on_the_core() {
 }
 
 /// Answers with what was at another time.
-struct Elsewhen(Box<dyn Evidence>);
+pub struct Elsewhen(pub Box<dyn Evidence>);
 
 const SHIFT_NS: u64 = 123_456_789;
 

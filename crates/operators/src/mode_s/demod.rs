@@ -103,6 +103,7 @@ impl<T: MagnitudeSample> Demod<T> {
         }
         self.search.finish();
         self.more = true;
+        cx.set_stamp(cx.stamp().without_due());
         if self.not_finite > 0 {
             cx.note(format!("{} samples were not finite and counted as 0", self.not_finite));
         }

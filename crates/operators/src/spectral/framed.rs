@@ -184,6 +184,7 @@ impl<T: SpectralSample, M: Measure> Framed<T, M> {
     fn finish(&mut self, cx: &mut Context) {
         self.finished = true;
         self.ready = self.measure.finish();
+        self.stamp = self.stamp.without_due();
         if self.not_finite > 0 {
             cx.note(format!("{} samples were not finite and counted as 0", self.not_finite));
         }

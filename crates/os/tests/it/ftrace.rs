@@ -21,7 +21,9 @@ fn sleeper_on(cpu: usize) {
 fn pages_come_on_our_clock_and_the_folder_goes_again() {
     let cpu = thread::cores().unwrap().iter().next().unwrap();
     let made = Tracefs::find().and_then(|tracefs| {
-        Instance::open(&tracefs, &[("sched", "sched_switch"), ("sched", "no_such_event")], &[cpu], 1 << 20)
+        Instance::open(&tracefs, &[("sched", "sched_switch"), ("sched", "no_such_event")], &[cpu], |_| {
+            1 << 20
+        })
     });
     let mut made = match made {
         Ok(made) => made,
@@ -56,6 +58,6 @@ fn pages_come_on_our_clock_and_the_folder_goes_again() {
 #[test]
 fn without_tracefs_there_is_none() {
     let folder = std::env::temp_dir().join(format!("onbeat-no-tracefs-{}", std::process::id()));
-    let error = Instance::open(&Tracefs::at(&folder), &[], &[0], 1 << 20).unwrap_err();
+    let error = Instance::open(&Tracefs::at(&folder), &[], &[0], |_| 1 << 20).unwrap_err();
     assert!(error.to_string().contains("header_page"), "{error}");
 }

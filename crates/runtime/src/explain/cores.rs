@@ -1,6 +1,7 @@
 //! Timeline of each core: which kernel event had it at which moment.
 
-use super::case::{Case, ThreadFacts};
+use super::case::Case;
+use super::lines::WorkerLines;
 use onbeat_trace::{Class, KernelEvent, PageFault};
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -63,9 +64,10 @@ fn lay_out<'e>(events: &'e [KernelEvent], cpu: u32, window: &Range<u64>) -> Vec<
     }
 }
 
-/// Timelines of all cores, each made at its first use.
+/// Timelines of all cores, each made at its first use, and of all workers.
 pub(super) struct Cores<'c> {
     case: &'c Case<'c>,
+    pub lines: WorkerLines<'c>,
     window: Range<u64>,
     by_core: Vec<(u32, OnceCell<Vec<CoreTurn<'c>>>)>,
 }
@@ -77,7 +79,7 @@ impl<'c> Cores<'c> {
         cpus.dedup();
         let first = case.spans.iter().map(|span| span.start_ns).min().unwrap_or(case.due_ns);
         let by_core = cpus.into_iter().map(|cpu| (cpu, OnceCell::new())).collect();
-        Cores { case, window: first.min(case.due_ns)..case.end_ns, by_core }
+        Cores { case, lines: WorkerLines::new(case), window: first.min(case.due_ns)..case.end_ns, by_core }
     }
 
     /// Events that had this core in a range of time.
@@ -91,19 +93,14 @@ impl<'c> Cores<'c> {
         &turns[from..to]
     }
 
-    /// Core of a thread at a time at which it had one.
-    pub fn core_of(&self, thread: &ThreadFacts, at_ns: u64) -> Option<u32> {
-        let mut own = self.case.off_cpu.iter().filter(|off| off.tid == thread.tid);
-        let before = own.clone().filter(|off| off.in_ns <= at_ns).max_by_key(|off| off.in_ns);
-        before
-            .map(|off| off.cpu)
-            .or_else(|| own.find(|off| off.out_ns >= at_ns).map(|off| off.from_cpu))
-            .or(thread.core)
-            .or_else(|| {
-                let of = |event: &&KernelEvent| event.pid == thread.tid && event.class == Class::Thread;
-                let last = self.case.events.iter().filter(of).filter(|event| event.start_ns <= at_ns);
-                last.max_by_key(|event| event.start_ns).map(|event| event.cpu)
-            })
+    /// Core of a worker's thread at a time at which it had one.
+    pub fn core_of(&self, worker: u32, at_ns: u64) -> Option<u32> {
+        let thread = self.case.threads.get(worker as usize)?;
+        self.lines.core_at(worker, at_ns).or(thread.core).or_else(|| {
+            let of = |event: &&KernelEvent| event.pid == thread.tid && event.class == Class::Thread;
+            let last = self.case.events.iter().filter(of).filter(|event| event.start_ns <= at_ns);
+            last.max_by_key(|event| event.start_ns).map(|event| event.cpu)
+        })
     }
 
     /// Number of page faults of a worker in a range of time, and the upper bound of their cost in

@@ -2,6 +2,7 @@
 
 use super::case::Scheduling;
 use onbeat_os::Usage;
+use onbeat_os::memory::FreshMemory;
 use onbeat_trace::Machine;
 use std::fs;
 
@@ -15,18 +16,14 @@ pub(super) fn has_fair_server() -> bool {
 /// Measures the cost of a page fault on this thread, in nanoseconds. For other threads it is an estimate,
 /// because their pages may come from elsewhere.
 pub(super) fn fault_cost_ns() -> u64 {
-    // 64 MiB, so that the allocator takes fresh memory: reused memory has no missing pages. 4 MiB of it are
-    // touched.
-    const BYTES: usize = 64 << 20;
-    const TOUCHED: usize = 4 << 20;
-    const PAGE: usize = 4096;
-    const PAGES: usize = 64;
-    let mut memory = vec![0u8; BYTES];
+    const BYTES: usize = 4 << 20;
+    const PART: usize = 256 << 10;
+    let Ok(mut memory) = FreshMemory::map(BYTES) else { return 0 };
     let mut costs_ns = Vec::new();
-    for pages in memory[..TOUCHED].chunks_mut(PAGES * PAGE) {
+    for begin in (0..BYTES).step_by(PART) {
         let Ok(before) = Usage::of_thread() else { return 0 };
         let begin_ns = onbeat_os::clock::monotonic_ns();
-        pages.iter_mut().step_by(PAGE).for_each(|byte| *byte = std::hint::black_box(1));
+        memory.touch(begin..begin + PART);
         let end_ns = onbeat_os::clock::monotonic_ns();
         let faults = Usage::of_thread().map_or(0, |after| after.since(&before).minor_faults);
         costs_ns.extend((end_ns - begin_ns).checked_div(faults));

@@ -7,7 +7,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `recorder`, `work` | the thread that empties the rings, keeps the last seconds, and explains each miss |
+//! | `recorder`, `work` | the thread that empties the rings and explains each miss |
+//! | `kept` | the steps of the last seconds |
 //! | `strays` | workers found on foreign cores |
 //! | `findings` | the results, entered into the record |
 //! | `slowest` | the slowest messages of each path |
@@ -15,13 +16,16 @@
 //! | `case` | the facts on one miss, as plain data |
 //! | `route` | the steps that one message went through |
 //! | `cores` | timeline of each core: kernel events, nested |
-//! | `split` | a window of time to its causes: in each of its `slices` the worker was `busy`, or `away` from its core |
+//! | `lines` | timeline of each worker: steps, and times without a core |
+//! | `split` | a window of time to its causes: in each of its `slices` the worker was `busy`, or `away` from its core; a wait for earlier steps is followed back through their `backlog` |
 //! | `share` | times to shares: parts that sum to the lateness |
 //! | `sentence` | the verdict in words |
 
 mod case;
 mod cores;
 mod findings;
+mod kept;
+mod lines;
 mod machine;
 mod recorder;
 mod route;

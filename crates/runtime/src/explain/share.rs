@@ -63,7 +63,7 @@ pub(super) fn share(case: &Case<'_>, took: Took) -> Vec<Part> {
 }
 
 /// Divides `total` in proportion to `weights`, exactly: the weights with the largest remainders get one more.
-fn divide(total: u64, weights: &[u64]) -> Vec<u64> {
+pub(super) fn divide(total: u64, weights: &[u64]) -> Vec<u64> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     if sum == 0 {
         return vec![0; weights.len()];

@@ -3,9 +3,10 @@
 //! The route of a message cuts the window into *waits* (for a turn) and *runs* (of a step). In each, the
 //! worker's thread had a core or had none. If it had one, an interrupt may have taken the core's time. If it
 //! had none, it slept, or another thread was first. The rest of a run is the operator's own. The rest of a
-//! wait belongs to the worker's other steps.
+//! wait belongs to the worker's other steps, and to what had delayed them.
 
 mod away;
+mod backlog;
 mod busy;
 mod counts;
 mod slices;
@@ -13,13 +14,14 @@ mod slices;
 use super::case::{Case, Scheduling, ThreadFacts};
 use super::cores::Cores;
 use away::policy;
+use backlog::BehindStep;
 use onbeat_trace::{CauseClass, Class, KernelEvent, OffCpu};
 use slices::{Slice, slices};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Largest number of steps over which a wait for other steps is followed back.
-const BACK: u32 = 8;
+/// Largest number of full edges over which a delay is followed.
+const EDGES: u32 = 8;
 
 /// Cause of a time, as the key by which times are summed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +42,16 @@ pub(super) struct Took {
     pub usual: BTreeMap<u32, u64>,
 }
 
+/// Times of one or more slices, before waits for other steps are followed back.
+#[derive(Debug, Default)]
+struct SliceSums {
+    took: Took,
+    /// By operator: its computing time and its number of steps.
+    own: BTreeMap<u32, (u64, u64)>,
+    /// Steps that the message waited for.
+    behind: Vec<BehindStep>,
+}
+
 impl Took {
     fn add(&mut self, what: What, ns: u64) {
         if ns > 0 {
@@ -51,11 +63,13 @@ impl Took {
 /// Splits the window of a case.
 pub(super) fn split(case: &Case<'_>) -> Took {
     let cores = Cores::new(case);
-    let mut took = Took::default();
-    let mut own = BTreeMap::new();
+    let mut sums = SliceSums::default();
     for slice in slices(case, case.due_ns, case.end_ns, case.way) {
-        WindowPiece { case, cores: &cores, slice: &slice, back: BACK }.split(&mut took, &mut own);
+        let piece = WindowPiece { case, cores: &cores, slice: &slice, is_followed: true };
+        piece.split(&mut sums);
+        piece.settle(&mut sums);
     }
+    let SliceSums { mut took, own, .. } = sums;
     for (operator, (ns, steps)) in own {
         let spared = spare(case, operator, ns, steps, &cores, &mut took);
         *took.usual.entry(operator).or_default() += spared;
@@ -115,34 +129,30 @@ struct WindowPiece<'p, 'c> {
     case: &'p Case<'c>,
     cores: &'p Cores<'c>,
     slice: &'p Slice,
-    /// Number of steps over which a wait is still followed back.
-    back: u32,
+    /// Whether waits are followed back to a backlog.
+    is_followed: bool,
 }
 
 impl WindowPiece<'_, '_> {
-    /// Adds the times of the slice. `own` has, by operator of the route, its computing time and number of
-    /// steps.
-    fn split(&self, took: &mut Took, own: &mut BTreeMap<u32, (u64, u64)>) {
+    /// Adds the times of the slice.
+    fn split(&self, sums: &mut SliceSums) {
         let Slice { at, worker, operator, run, .. } = self.slice;
         if *run && (*operator as usize) < self.case.operators.len() {
-            own.entry(*operator).or_default().1 += 1;
+            sums.own.entry(*operator).or_default().1 += 1;
         }
         let Some(thread) = self.case.threads.get(*worker as usize) else {
-            took.add(self.what(CauseClass::Unexplained, "", None), at.end - at.start);
+            sums.took.add(self.what(CauseClass::Unexplained, "", None), at.end - at.start);
             return;
         };
         let mut now_ns = at.start;
-        let mut off: Vec<&OffCpu> = self.case.off_cpu.iter().filter(|off| off.tid == thread.tid).collect();
-        off.retain(|off| off.out_ns < at.end && off.in_ns > at.start);
-        off.sort_by_key(|off| off.out_ns);
-        for off in off {
+        for off in self.cores.lines.off_in(*worker, at) {
             let out_ns = self.begin_of(off).clamp(now_ns, at.end);
             let in_ns = self.end_of(off).clamp(out_ns, at.end);
-            self.with_core(thread, now_ns..out_ns, took, own);
-            self.without_core(thread, off, out_ns..in_ns, took);
+            self.with_core(thread, now_ns..out_ns, sums);
+            self.without_core(thread, off, out_ns..in_ns, sums);
             now_ns = in_ns;
         }
-        self.with_core(thread, now_ns..at.end, took, own);
+        self.with_core(thread, now_ns..at.end, sums);
     }
 
     /// Time at which a thread lost its core. If it is unknown, the thread is assumed to have run for its
@@ -156,8 +166,9 @@ impl WindowPiece<'_, '_> {
         let busy_ns = match facts {
             Some(facts) => at.start.saturating_add(facts.usual_ns.unwrap_or(0)),
             None => {
-                let steps = self.case.spans.iter().filter(|span| span.worker == *worker);
-                steps.map(|span| span.end_ns).filter(|&ns| ns < off.runnable_ns).max().unwrap_or(0)
+                let steps = self.cores.lines.steps(*worker);
+                let before = steps.partition_point(|span| span.end_ns < off.runnable_ns);
+                steps[..before].last().map_or(0, |span| span.end_ns)
             }
         };
         off.out_ns.max(busy_ns.min(off.runnable_ns))
@@ -169,9 +180,9 @@ impl WindowPiece<'_, '_> {
         if off.is_end_known {
             return off.in_ns;
         }
-        let steps = self.case.spans.iter().filter(|span| span.worker == self.slice.worker);
-        let next = steps.map(|span| span.start_ns).filter(|&ns| ns > off.out_ns).min();
-        off.in_ns.min(next.unwrap_or(u64::MAX))
+        let steps = self.cores.lines.steps(self.slice.worker);
+        let next = steps.partition_point(|span| span.start_ns <= off.out_ns);
+        off.in_ns.min(steps.get(next).map_or(u64::MAX, |span| span.start_ns))
     }
 
     fn what(&self, class: CauseClass, name: impl Into<String>, core: Option<u32>) -> What {
@@ -184,17 +195,11 @@ impl WindowPiece<'_, '_> {
     }
 
     /// Adds a time in which the thread had a core, with its interruptions.
-    fn with_core(
-        &self,
-        thread: &ThreadFacts,
-        at: Range<u64>,
-        took: &mut Took,
-        own: &mut BTreeMap<u32, (u64, u64)>,
-    ) {
+    fn with_core(&self, thread: &ThreadFacts, at: Range<u64>, sums: &mut SliceSums) {
         if at.is_empty() {
             return;
         }
-        let core = self.cores.core_of(thread, at.start);
+        let core = self.cores.core_of(self.slice.worker, at.start);
         let mut now_ns = at.start;
         for turn in self.cores.turns(core, &at) {
             let event = turn.event;
@@ -202,12 +207,12 @@ impl WindowPiece<'_, '_> {
             if from_ns >= to_ns || event.class == Class::Thread && event.pid == thread.tid {
                 continue;
             }
+            self.own(now_ns..from_ns, sums);
+            now_ns = to_ns;
             let what = match event.class {
                 Class::Thread if event.pid == 0 && !self.slice.run => {
                     // The thread slept. The time of its wake-up is unknown.
-                    self.own(now_ns..from_ns, took, own);
-                    self.asleep(None, from_ns..to_ns, took);
-                    now_ns = to_ns;
+                    self.asleep(None, from_ns..to_ns, sums);
                     continue;
                 }
                 // A sleeping thread would have a wake-up event. A thread whose run time is used up has none.
@@ -220,11 +225,9 @@ impl WindowPiece<'_, '_> {
                 Class::Thread => self.preempted(event, core),
                 _ => self.interrupted(event, core),
             };
-            self.own(now_ns..from_ns, took, own);
-            took.add(what, to_ns - from_ns);
-            now_ns = to_ns;
+            sums.took.add(what, to_ns - from_ns);
         }
-        self.own(now_ns..at.end, took, own);
+        self.own(now_ns..at.end, sums);
     }
 
     fn interrupted(&self, event: &KernelEvent, core: Option<u32>) -> What {

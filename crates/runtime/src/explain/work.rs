@@ -2,6 +2,7 @@
 
 use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
 use super::findings::{Findings, key, table};
+use super::kept::{KeptSpans, LateHistory};
 use super::machine::{fault_cost_ns, has_fair_server, scheduling};
 use super::slowest::Slowest;
 use super::strays::Strays;
@@ -26,16 +27,19 @@ const VISIT: Duration = Duration::from_millis(20);
 /// Interval between checks of whether all worker threads have started.
 const START_POLL: Duration = Duration::from_micros(200);
 
-/// Age up to which spans are kept, the number kept of all parts together, and the least number of each part.
-const KEPT_NS: u64 = 10_000_000_000;
-const KEPT: usize = 1 << 16;
-const KEPT_LEAST: usize = 1 << 12;
-
 /// Time from the end of a miss to its explanation: by then the kernel's events of it have arrived.
 const SETTLED_NS: u64 = 5_000_000;
 
-/// Time before a message's due time that is examined too: a cause of the delay may have begun there.
-const BEFORE_NS: u64 = 200_000_000;
+/// Time before a message's due time up to which a backlog is followed back.
+const FOLLOWED_NS: u64 = 2_000_000_000;
+
+/// The same for one message of each visit that has no cause in this time.
+const FOLLOWED_FAR_NS: u64 = 10_000_000_000;
+
+/// Time of one visit in which backlogs are followed back; at the end of the run. Later messages of the visit
+/// are explained without.
+const FOLLOWING: Duration = Duration::from_millis(10);
+const FOLLOWING_AT_END: Duration = Duration::from_millis(500);
 
 /// Largest age of a thread's last switch from which its core is known.
 const SWITCH_NS: u64 = 2_000_000_000;
@@ -56,15 +60,15 @@ pub(super) struct Work<'w> {
     owner: Owner,
     rings: Vec<Rings>,
     evidence: Box<dyn Evidence>,
-    /// By part: the spans kept.
-    spans: Vec<VecDeque<Span>>,
+    spans: KeptSpans,
     waiting: VecDeque<Late>,
     /// Spans of the last visit, if a listener follows all steps.
     fresh: Vec<Span>,
     /// By operator: durations of its steps.
     steps: Vec<Histogram>,
-    /// Number of spans kept of each part.
-    kept: usize,
+    /// Until when backlogs are followed back at this visit, and whether one was followed far.
+    follows_until_ns: u64,
+    has_followed_far: bool,
     threads: Vec<ThreadFacts>,
     edges: Vec<EdgeFacts>,
     has_fair_server: bool,
@@ -89,15 +93,14 @@ impl<'w> Work<'w> {
         owner: Owner,
         evidence: Box<dyn Evidence>,
     ) -> Self {
-        let kept = (KEPT / rings.len().max(1)).max(KEPT_LEAST);
         let edge = |(edge, wire): (&crate::EdgePlan, &crate::plan::Wire)| EdgeFacts {
             name: format!("{} → {}", edge.from, edge.to),
             to: wire.to as u32,
         };
         Work {
-            // Room for the spans between two visits: no allocation during the run unless a message is late.
-            spans: rings.iter().map(|rings| VecDeque::with_capacity(kept + rings.spans.capacity())).collect(),
-            kept,
+            spans: KeptSpans::new(rings.iter().map(|rings| rings.spans.capacity())),
+            follows_until_ns: 0,
+            has_followed_far: false,
             edges: plan.edges.iter().zip(&plan.wires).map(edge).collect(),
             steps: plan.operators.iter().map(|_| Histogram::new()).collect(),
             has_fair_server: has_fair_server(),
@@ -133,6 +136,9 @@ impl<'w> Work<'w> {
             let settled = |late: &Late| is_over || late.end_ns + SETTLED_NS <= now_ns;
             let ready = self.waiting.iter().take_while(|late| settled(late)).count();
             let mut explained = 0;
+            let follows = if is_over { FOLLOWING_AT_END } else { FOLLOWING };
+            self.follows_until_ns = now_ns + follows.as_nanos() as u64;
+            self.has_followed_far = false;
             for late in self.waiting.drain(..ready).collect::<Vec<_>>() {
                 let About::Miss(kind) = late.about else {
                     self.add_slow(&late);
@@ -156,7 +162,7 @@ impl<'w> Work<'w> {
             if is_over {
                 return self.findings();
             }
-            self.drop_old(now_ns);
+            self.spans.drop_old(now_ns);
         }
     }
 
@@ -192,7 +198,7 @@ impl<'w> Work<'w> {
                     fresh.push(span);
                 }
                 steps[span.operator as usize].record(span.end_ns - span.start_ns);
-                spans[part].push_back(span);
+                spans.push(part, span);
             });
             rings.spans.release(owner);
             *seen += count as u64;
@@ -201,13 +207,6 @@ impl<'w> Work<'w> {
             }
         }
         self.evidence.drain();
-    }
-
-    fn drop_old(&mut self, now_ns: u64) {
-        for spans in &mut self.spans {
-            let old = spans.iter().take_while(|span| span.end_ns + KEPT_NS < now_ns).count();
-            spans.drain(..old.max(spans.len().saturating_sub(self.kept)));
-        }
     }
 
     /// Gives the listener all steps since the last visit, and the kernel events that began before `until_ns`.
@@ -223,25 +222,9 @@ impl<'w> Work<'w> {
         self.followed_ns = window.end;
     }
 
-    /// Steps around a message, and the steps of its route.
-    fn steps_of(&self, late: &Late) -> (Vec<Span>, Vec<Span>) {
-        let from_ns = late.due_ns.saturating_sub(BEFORE_NS);
-        let near = |span: &&Span| span.end_ns >= from_ns && span.start_ns <= late.end_ns;
-        // The youngest first: what is old is not explained at.
-        let of_part = |spans: &'_ VecDeque<Span>| {
-            let mut near: Vec<Span> =
-                spans.iter().rev().take_while(|span| span.end_ns >= from_ns).filter(near).copied().collect();
-            near.reverse();
-            near
-        };
-        let spans: Vec<Span> = self.spans.iter().flat_map(of_part).collect();
-        let way = route::route(late, &spans, self.plan);
-        (spans, way)
-    }
-
     fn add_slow(&mut self, late: &Late) {
-        let (_, way) = self.steps_of(late);
-        self.slowest.add(late, &way, self.plan);
+        let spans = self.spans.of(late, self.spans.history(late, 0).from_ns);
+        self.slowest.add(late, &route::route(late, &spans, self.plan), self.plan);
     }
 
     /// Cores of the workers: bound or visited. All cores if none is known.
@@ -258,16 +241,30 @@ impl<'w> Work<'w> {
     }
 
     fn explain_miss(&mut self, late: Late, kind: MissKind) {
-        let (spans, way) = self.steps_of(&late);
-        let window = late.due_ns.saturating_sub(BEFORE_NS)..late.end_ns + 1;
-        let off_cpu = self.evidence.off_cpu(late.due_ns.saturating_sub(SWITCH_NS)..late.end_ns + 1);
+        let follows = onbeat_os::clock::monotonic_ns() < self.follows_until_ns;
+        let history = self.spans.history(&late, if follows { FOLLOWED_NS } else { 0 });
+        let mut parts = self.parts_of(&late, history);
+        if history.is_cut && follows && !self.has_followed_far && is_mostly_queue(&parts) {
+            self.has_followed_far = true;
+            parts = self.parts_of(&late, self.spans.history(&late, FOLLOWED_FAR_NS));
+        }
+        self.conclude(late, kind, parts);
+    }
+
+    /// Explains a miss by the steps and the evidence since a time.
+    fn parts_of(&mut self, late: &Late, LateHistory { from_ns, backlog_ns, .. }: LateHistory) -> Vec<Part> {
+        let spans = self.spans.of(late, from_ns);
+        let way = route::route(late, &spans, self.plan);
+        let window = from_ns..late.end_ns + 1;
+        let switches_ns = from_ns.min(late.due_ns.saturating_sub(SWITCH_NS));
+        let off_cpu = self.evidence.off_cpu(switches_ns..window.end);
         let cores = self.cores(&off_cpu);
         let events: Vec<KernelEvent> =
             cores.iter().flat_map(|core| self.evidence.events(*core, window.clone())).collect();
         let faults = self.evidence.page_faults(window.clone());
-        let counted = self.evidence.counted(late.due_ns..late.end_ns + 1);
+        let counted = self.evidence.counted(backlog_ns..window.end);
         let operators = self.operators();
-        let parts = explain(&Case {
+        explain(&Case {
             due_ns: late.due_ns,
             end_ns: late.end_ns,
             limit_ns: late.limit_ns,
@@ -283,8 +280,7 @@ impl<'w> Work<'w> {
             is_complete: self.is_complete(),
             has_fair_server: self.has_fair_server,
             fault_ns: self.fault_ns,
-        });
-        self.conclude(late, kind, parts);
+        })
     }
 
     /// Whether the evidence is complete: an event that was not seen did not happen.
@@ -373,4 +369,11 @@ impl<'w> Work<'w> {
         };
         (findings, self.steps)
     }
+}
+
+/// Whether most of the lateness is a wait for other steps, of which the reason is not known.
+fn is_mostly_queue(parts: &[Part]) -> bool {
+    let is_queue = |part: &&Part| matches!(part.class, CauseClass::QueueWait | CauseClass::DownstreamFull);
+    let all_ns: u64 = parts.iter().map(|part| part.late_ns).sum();
+    parts.iter().filter(is_queue).map(|part| part.late_ns).sum::<u64>() * 2 > all_ns
 }

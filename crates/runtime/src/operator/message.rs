@@ -120,7 +120,7 @@ pub(crate) fn type_label<T: ?Sized>() -> String {
 
 /// Origin and times of a message. The source sets it and the engine passes it on: a message that an operator
 /// pushes gets the stamp of the message that the operator popped last. If the step popped from several ports,
-/// the oldest stamp counts.
+/// the oldest stamp counts. If the operator is stepped because its inputs have ended, it has no due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// Source time: nanoseconds since the source's first sample. Ordered fan-in sorts by it. 0 for sources
@@ -148,6 +148,16 @@ impl Stamp {
     /// `None` if it is not measured: of a free-running source only samples of the messages are.
     pub fn due_ns(&self) -> Option<u64> {
         (self.due_ns != NO_DUE).then_some(self.due_ns)
+    }
+
+    /// Returns the stamp without its due time.
+    ///
+    /// An operator that sends something of its own after the end of its input, such as the tail of a filter,
+    /// answers no message with it. Its latency would be the time for which the input was silent before it
+    /// ended.
+    #[must_use]
+    pub fn without_due(self) -> Stamp {
+        Stamp { due_ns: NO_DUE, ..self }
     }
 
     /// Returns the stamp for a message made of two: the earlier source time with its origin, and the earlier

@@ -189,7 +189,7 @@ impl<K: Kernel> Operator for Stream<K> {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         let output = chunk.edit_unique().expect("a new chunk is not shared");
         let room = output.len();
-        cx.set_stamp(self.stamp);
+        cx.set_stamp(if ended { self.stamp.without_due() } else { self.stamp });
         if ended {
             let produced = self.kernel.finish(output);
             if produced == 0 {

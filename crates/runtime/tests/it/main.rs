@@ -33,6 +33,7 @@ mod serve;
 mod spec;
 #[path = "random/splitmix.rs"]
 mod splitmix;
+mod tails;
 mod testing;
 mod two_workers;
 mod watchdog;

@@ -183,7 +183,9 @@ fn every_kind_of_record_is_understood() {
             raw(
                 40,
                 &[
+                    (8, b"hog\0"),
                     (24, &5i32.to_ne_bytes()),
+                    (28, &49i32.to_ne_bytes()),
                     (32, &1i64.to_ne_bytes()),
                     (40, b"sixteen-letters!"),
                     (56, &7i32.to_ne_bytes()),
@@ -192,6 +194,7 @@ fn every_kind_of_record_is_understood() {
             ),
             RecordKind::Switch {
                 prev: 5,
+                was: Some(("hog".into(), 49)),
                 is_prev_runnable: false,
                 next: 7,
                 comm: "sixteen-letters!".into(),
@@ -212,8 +215,14 @@ fn fields_are_where_this_kernel_says() {
         300,
         &[(12, &5i32.to_ne_bytes()), (24, &7i32.to_ne_bytes()), (28, &120i32.to_ne_bytes()), (32, b"sh\0")],
     );
-    let expected =
-        RecordKind::Switch { prev: 5, is_prev_runnable: true, next: 7, comm: "sh".into(), priority: 120 };
+    let expected = RecordKind::Switch {
+        prev: 5,
+        was: None,
+        is_prev_runnable: true,
+        next: 7,
+        comm: "sh".into(),
+        priority: 120,
+    };
     assert_eq!(kind(&bytes, &layout), expected);
     assert!(layout.missing().iter().any(|missing| missing.name == "ipi:ipi_entry"));
 }

@@ -40,12 +40,41 @@ fn a_missing_switch_ends_a_thread_where_it_was_last_seen() {
     assert!(nesting.take_broken().is_empty(), "they are given once");
 }
 
+/// A thread that ran only once, and no record of which tells how it got the core.
+#[test]
+fn a_thread_is_named_by_the_switch_away_from_it() {
+    let away = RecordKind::Switch {
+        prev: 7,
+        was: Some(("short-lived".into(), 3)),
+        is_prev_runnable: false,
+        next: OWN,
+        comm: "own".into(),
+        priority: 120,
+    };
+    let records = vec![
+        switch(10, OWN, 0, "swapper/1"),
+        // 0 → 7 is missing.
+        enter(20, 7, TIMER, "local_timer"),
+        exit(22, 7, TIMER),
+        RingRecord { time_ns: 50, pid: 7, is_going: false, kind: away },
+    ];
+    let (events, _) = replay(records);
+    let thread = events.iter().find(|event| event.pid == 7).expect("it had the core");
+    assert_eq!((thread.name.as_str(), thread.priority), ("short-lived", 3));
+}
+
 /// A core idles because the measured thread sleeps, or although it could run.
 #[test]
 fn a_measured_thread_that_sleeps_is_not_kept_from_running() {
     let idles = |time_ns, prev, is_prev_runnable| {
-        let kind =
-            RecordKind::Switch { prev, is_prev_runnable, next: 0, comm: "swapper/1".into(), priority: 120 };
+        let kind = RecordKind::Switch {
+            prev,
+            was: None,
+            is_prev_runnable,
+            next: 0,
+            comm: "swapper/1".into(),
+            priority: 120,
+        };
         RingRecord { time_ns, pid: prev, is_going: false, kind }
     };
     let comes_back = || switch(50, 0, OWN, "own");
@@ -171,7 +200,7 @@ fn record() -> impl Strategy<Value = RingRecord> {
         4 => id.prop_map(RecordKind::Exit),
         1 => (0u64..50).prop_map(|duration_ns| RecordKind::Nmi { duration_ns }),
         3 => (pid.clone(), pid.clone()).prop_map(|(prev, next)| RecordKind::Switch {
-            prev, is_prev_runnable: true, next, comm: "t".into(), priority: 120
+            prev, was: None, is_prev_runnable: true, next, comm: "t".into(), priority: 120
         }),
         1 => Just(RecordKind::Lost(1)),
         1 => Just(RecordKind::PageFault { is_user: true }),

@@ -33,7 +33,14 @@ fn nmi(time_ns: u64, pid: i32, duration_ns: u64) -> RingRecord {
 }
 
 fn switch(time_ns: u64, prev: i32, next: i32, comm: &str) -> RingRecord {
-    let kind = RecordKind::Switch { prev, is_prev_runnable: true, next, comm: comm.into(), priority: 120 };
+    let kind = RecordKind::Switch {
+        prev,
+        was: None,
+        is_prev_runnable: true,
+        next,
+        comm: comm.into(),
+        priority: 120,
+    };
     RingRecord { time_ns, pid: prev, is_going: false, kind }
 }
 

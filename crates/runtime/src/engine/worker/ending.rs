@@ -22,7 +22,13 @@ impl Worker {
             return;
         }
         state.ended = true;
-        self.nodes[ends.to as usize].open_inputs -= u32::from(ends.vital);
+        let node = &mut self.nodes[ends.to as usize];
+        node.open_inputs -= u32::from(ends.vital);
+        if node.open_inputs == 0 && !node.source && node.kept.is_none() {
+            // What the operator sends now answers no message.
+            node.kept = Some((cx.stamp.without_due(), None));
+            cx.hot[ends.to as usize].flag(flag::RESUME);
+        }
         // The operator sees that `is_ended` is true now.
         cx.ready.set(ends.to);
     }

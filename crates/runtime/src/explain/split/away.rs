@@ -1,6 +1,6 @@
 //! Causes for which a worker had no core.
 
-use super::{Took, What, WindowPiece};
+use super::{SliceSums, Took, What, WindowPiece};
 use crate::explain::case::{Scheduling, ThreadFacts};
 use onbeat_trace::{CauseClass, Class, KernelEvent, Left, OffCpu};
 use std::ops::Range;
@@ -10,19 +10,25 @@ const FAIR_PRIORITY: i32 = 100;
 
 impl WindowPiece<'_, '_> {
     /// Adds a time in which the thread had no core.
-    pub(super) fn without_core(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
+    pub(super) fn without_core(
+        &self,
+        thread: &ThreadFacts,
+        off: &OffCpu,
+        at: Range<u64>,
+        sums: &mut SliceSums,
+    ) {
         let ready_ns = off.runnable_ns.clamp(at.start, at.end);
         let asleep_ns = ready_ns - at.start;
         if asleep_ns > 0 {
             match off.why {
                 Left::Stopped => {
-                    took.add(self.what(CauseClass::Stopped, "", Some(off.from_cpu)), asleep_ns);
+                    sums.took.add(self.what(CauseClass::Stopped, "", Some(off.from_cpu)), asleep_ns);
                 }
-                _ if !self.slice.run => self.asleep(Some(off), at.start..ready_ns, took),
-                _ => took.add(self.waited(off, self.slice.operator), asleep_ns),
+                _ if !self.slice.run => self.asleep(Some(off), at.start..ready_ns, sums),
+                _ => sums.took.add(self.waited(off, self.slice.operator), asleep_ns),
             }
         }
-        self.ready(thread, off, ready_ns..at.end, took);
+        self.ready(thread, off, ready_ns..at.end, &mut sums.took);
     }
 
     /// Cause of a wait inside a step of this operator.

@@ -27,15 +27,19 @@ pub(super) fn apply(case: &Case<'_>, took: &mut Took) {
     }
 }
 
-/// Moves at most `most_ns` of the operators' own and of the unexplained time to this class. Returns the moved
-/// time.
+/// Moves at most `most_ns` to this class: of the operators' own and of the unexplained time, then of waits
+/// for other steps, which may have lost their core. Returns the moved time.
 fn replace(took: &mut Took, class: CauseClass, detail: &str, most_ns: u64) -> u64 {
-    let is_open = |what: &What| matches!(what.class, CauseClass::OwnCompute | CauseClass::Unexplained);
-    let mut open: Vec<(What, u64)> =
-        took.excess.iter().filter(|(what, _)| is_open(what)).map(|(what, ns)| (what.clone(), *ns)).collect();
-    open.sort_by_key(|(_, ns)| Reverse(*ns));
+    let order = |what: &What| match what.class {
+        CauseClass::OwnCompute | CauseClass::Unexplained => Some(0),
+        CauseClass::QueueWait | CauseClass::DownstreamFull if class == CauseClass::RunQueueWait => Some(1),
+        _ => None,
+    };
+    let open = took.excess.iter().filter_map(|(what, ns)| Some((order(what)?, what.clone(), *ns)));
+    let mut open: Vec<(u32, What, u64)> = open.collect();
+    open.sort_by_key(|(order, _, ns)| (*order, Reverse(*ns)));
     let mut left_ns = most_ns;
-    for (what, ns) in open {
+    for (_, what, ns) in open {
         let ns = ns.min(left_ns);
         if ns == 0 {
             continue;

@@ -1,6 +1,6 @@
 //! Slices: a window of time, cut by the steps of its message.
 
-use super::BACK;
+use super::EDGES;
 use crate::explain::case::Case;
 use onbeat_trace::Span;
 use std::ops::Range;
@@ -59,10 +59,17 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
 /// Times in which an operator was held back, each with the full edge. A time ends when the consumer takes a
 /// message. Messages queued after a held message wait as well. If the consumer was held itself, its own edge
 /// is the cause.
-fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(u32, Range<u64>)> {
+pub(super) fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(u32, Range<u64>)> {
     let mut all = Vec::new();
     let mut free_ns = within.start;
-    let mut spans: Vec<&Span> = case.spans.iter().filter(|span| span.operator == operator).collect();
+    // A step begins after its wait.
+    let is_near = |span: &&Span| {
+        span.operator == operator
+            && span.held_by != Span::NONE
+            && span.held_ns < within.end
+            && span.start_ns > within.start
+    };
+    let mut spans: Vec<&Span> = case.spans.iter().filter(is_near).collect();
     spans.sort_by_key(|span| span.start_ns);
     for span in spans {
         let Some(until_ns) = room_ns(case, span) else { continue };
@@ -87,7 +94,7 @@ fn room_ns(case: &Case<'_>, span: &Span) -> Option<u64> {
 /// Edge that is the cause, if several full edges follow each other.
 fn first_full(case: &Case<'_>, span: &Span) -> u32 {
     let mut span = span;
-    for _ in 0..BACK {
+    for _ in 0..EDGES {
         let Some(edge) = case.edges.get(span.held_by as usize) else { break };
         let middle_ns = span.held_ns.midpoint(room_ns(case, span).unwrap_or(span.start_ns));
         let consumer = case.spans.iter().find(|other| {

@@ -1,4 +1,5 @@
 //! Why something was late: the pure part of it, on made-up cases.
 
+mod backlog;
 mod cases;
 mod properties;
