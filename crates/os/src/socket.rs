@@ -30,7 +30,7 @@ pub struct DatagramSocket {
 
 /// A datagram from a [`DatagramSocket`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedDatagram {
     /// Number of its bytes that are in the buffer.
     pub length: usize,
     /// Time at which the kernel received it (`SO_TIMESTAMPNS`), on `CLOCK_REALTIME`.
@@ -66,7 +66,7 @@ impl DatagramSocket {
     ///
     /// # Errors
     /// `WouldBlock` if there is none; otherwise what `recvmsg(2)` reports.
-    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
         // Room for an address of any family, and for two control messages of at most 32 bytes.
         let (mut name, mut control) = ([0_u8; 128], [0_u64; 16]);
         let mut place = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -87,7 +87,7 @@ impl DatagramSocket {
         let control = control.map(u64::to_ne_bytes);
         let (stamped_ns, dropped) = stamps(&control.as_flattened()[..used]);
         let from = address(&name[..(header.msg_namelen as usize).min(name.len())]);
-        Ok(Received { length, stamped_ns, dropped: dropped.unwrap_or(0), from })
+        Ok(ReceivedDatagram { length, stamped_ns, dropped: dropped.unwrap_or(0), from })
     }
 
     /// Returns the number of datagrams that the kernel has dropped since the socket was made, up to now. It

@@ -3,7 +3,7 @@
 use super::numbering::{Arrival, ForeignNumber, Numbering};
 use super::udp_sink::{HEADER, LAST};
 use onbeat_os::clock;
-use onbeat_os::socket::{DatagramSocket, Received};
+use onbeat_os::socket::{DatagramSocket, ReceivedDatagram};
 use onbeat_runtime::{Context, Error, Step};
 use onbeat_trace::record::Obtained;
 use std::io::ErrorKind;
@@ -137,7 +137,7 @@ impl DatagramReceiver {
 
     /// Finds the place of the datagram in the buffer, and counts datagrams that are missing before it.
     /// Returns whether it continues the stream.
-    fn place(&mut self, received: &Received, cx: &mut Context) -> Result<bool, Error> {
+    fn place(&mut self, received: &ReceivedDatagram, cx: &mut Context) -> Result<bool, Error> {
         let drops = self.kernel.set(received.dropped);
         if !self.header {
             self.lose(drops, KERNEL, cx);
