@@ -95,7 +95,8 @@ impl Parker {
     }
 
     /// As [`park_until`](Self::park_until), but also returns when a descriptor of the poll is ready; the
-    /// caller then [looks](Poll::look), and [silences](Poll::silence) a bell that rings. One parker waits at one poll, always the same.
+    /// caller then [looks](Poll::look), and [silences](Poll::silence) a bell that rings. One parker waits at
+    /// one poll, always the same.
     ///
     /// # Panics
     ///
@@ -177,9 +178,9 @@ enum Notified {
 impl ParkWord {
     /// Transition 1, or 3 if there is a notification. Waiter only.
     fn announce(&self, how: u32) -> Announced {
-        // Release on success: an unparker that finds `POLLING` reads `poll`; partner: the Acquire in `notify`.
-        // Unparkers see the announcement because their swap reads the latest value of this word. A failure
-        // reads no data; the swap below acquires.
+        // Release on success: an unparker that finds `POLLING` reads `poll`; partner: the Acquire in
+        // `notify`. Unparkers see the announcement because their swap reads the latest value of this word. A
+        // failure reads no data; the swap below acquires.
         match self.state.compare_exchange(EMPTY, how, Release, Relaxed) {
             Ok(_) => Announced::Parked,
             Err(found) => {

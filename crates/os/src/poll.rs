@@ -59,7 +59,7 @@ pub fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// What is waited for on a descriptor.
+/// Event that a descriptor is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Data, the end of the file, or an error.
@@ -106,8 +106,9 @@ impl Poll {
         Ok(Poll { epoll, bell })
     }
 
-    /// Lets [`look`](Poll::look) report `token` once when the descriptor is or becomes ready. From any thread.
-    /// Returns false if the descriptor cannot be waited for because it is always ready, as regular files are.
+    /// Lets [`look`](Poll::look) report `token` once when the descriptor is or becomes ready. From any
+    /// thread. Returns false if the descriptor cannot be waited for because it is always ready, as regular
+    /// files are.
     ///
     /// # Errors
     /// What `epoll_ctl(2)` reports.
@@ -157,8 +158,8 @@ impl Poll {
         }
     }
 
-    /// Calls `ready` with the tokens of all descriptors that are ready. Does not wait. Any thread may look: the
-    /// bell is not silenced, because it may ring for another thread. Returns whether it rings.
+    /// Calls `ready` with the tokens of all descriptors that are ready, without waiting. Returns whether the
+    /// bell rings. Any thread may look, so the bell is not silenced: it may ring for another one.
     ///
     /// # Errors
     /// What `epoll_wait(2)` reports.

@@ -31,8 +31,8 @@ use std::ops::Range;
 /// If any is lost or late, the run ends with exit status 3.
 ///
 /// The latency of a path from here counts from the time at which the kernel received the datagram
-/// (`SO_TIMESTAMPNS`), so it includes the wait in the socket. If a chunk has samples of several datagrams, the
-/// first one counts.
+/// (`SO_TIMESTAMPNS`), so it includes the wait in the socket. If a chunk has samples of several datagrams,
+/// the first one counts.
 pub struct UdpSource<T: FileSample> {
     /// The samples.
     pub out: Output<Chunk<T>>,

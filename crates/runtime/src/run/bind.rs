@@ -146,17 +146,12 @@ fn empty_parts(
 /// Gives the parts of a pool one set of descriptors, and each other part its own. By part.
 fn share_descriptors(plan: &Plan, team: &Team, pools: &[Option<Arc<WorkerPool>>]) -> Vec<Arc<Descriptors>> {
     let operators = |part: usize| plan.operators.iter().filter(|operator| operator.part == part).count();
-    let ready: Arc<[ReadyOperators]> = team
-        .inboxes
-        .iter()
-        .enumerate()
-        .map(|(part, inbox)| ReadyOperators::new(Arc::clone(inbox), operators(part)))
-        .collect();
+    let inboxes = team.inboxes.iter().enumerate();
+    let ready: Arc<[ReadyOperators]> =
+        inboxes.map(|(part, inbox)| ReadyOperators::new(Arc::clone(inbox), operators(part))).collect();
     let new = || Arc::new(Descriptors::new(Arc::clone(&ready)));
-    pools
-        .iter()
-        .map(|pool| pool.as_ref().map_or_else(new, |pool| Arc::clone(pool.descriptors.get_or_init(new))))
-        .collect()
+    let of = |pool: &Arc<WorkerPool>| Arc::clone(pool.descriptors.get_or_init(new));
+    pools.iter().map(|pool| pool.as_ref().map_or_else(new, of)).collect()
 }
 
 /// Enters each edge into the parts of its ends, with the initial messages, and counts the edges of each

@@ -204,7 +204,8 @@ impl Seat {
             quiet.leave(replaced);
             return None;
         }
-        // A part with an alarm by the real clock, or with a descriptor, will do something, so it stays counted.
+        // A part with an alarm by the real clock, or that awaits a descriptor, will do something, so it stays
+        // counted.
         let is_counted_out = quiet.manual || alarm_ns.is_none() && !awaits_descriptor;
         if is_counted_out {
             quiet.sleepers[self.part].alarm_ns.store(alarm_ns.unwrap_or(NEVER), Ordering::Relaxed);

@@ -44,7 +44,7 @@ impl Worker {
                 self.finish(cx, operator);
             }
         }
-        // Operators that wait for a time or a descriptor are stepped and may end their wait, and gates are open
+        // Operators that wait for a time or a descriptor are stepped and may end their wait. Gates are open
         // from now on.
         self.fire_timers(cx, u64::MAX);
         for operator in 0..self.nodes.len() as u32 {

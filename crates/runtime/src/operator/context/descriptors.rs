@@ -19,8 +19,8 @@ impl Context {
     ///
     /// A step may also come without data, so read without blocking. A regular file is always ready.
     ///
-    /// Under the manual clock, where nothing outside the run keeps virtual time, the operator is stepped every
-    /// millisecond of virtual time, at intervals of at least 50 µs.
+    /// Under the manual clock, where nothing outside the run keeps virtual time, the operator is stepped
+    /// every millisecond of virtual time, at intervals of at least 50 µs.
     ///
     /// ```
     /// use onbeat_runtime::{Context, Error, Output, Step};
@@ -67,9 +67,9 @@ impl Context {
         self.ready(file.as_fd(), Interest::Write, time_ns)
     }
 
-    /// Converts a time stamp of the kernel, in nanoseconds since 1970 on CLOCK_REALTIME, to the run's clock: the
-    /// due time of what has come from outside. Not before the start of the run, and not later than now. Under
-    /// the manual clock, it is now.
+    /// Converts a time stamp of the kernel, in nanoseconds since 1970 on CLOCK_REALTIME, to the run's clock:
+    /// the due time of what has come from outside. Not before the start of the run, and not later than now.
+    /// Under the manual clock, it is now.
     pub fn time_of_unix_ns(&self, unix_ns: u64) -> u64 {
         let age_ns = onbeat_os::clock::realtime_unix_ns().saturating_sub(unix_ns);
         self.clock.ago(age_ns).max(self.start_ns)
