@@ -38,6 +38,10 @@ impl Worker {
         self.stop.is_stopping = true;
         (cx.stopping, cx.stopped_real_ns) = (true, cx.clock.real_ns());
         self.control.set_stopped();
+        // Parts without sources have no end of their own; their operators may wait for a descriptor.
+        if cx.clock.is_real() {
+            self.seat.team.wake_all();
+        }
         for operator in 0..self.nodes.len() as u32 {
             let node = &self.nodes[operator as usize];
             if node.source || node.circular {
