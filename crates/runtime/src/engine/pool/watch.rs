@@ -39,7 +39,7 @@ impl<P: PoolPart> ThreadPool<P> {
             // A look at descriptors may have woken a part, which this thread keeps.
             is_open && is_new.get() || self.has_parts() || self.others_wait()
         };
-        if idle.spin(at, u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns)
+        if idle.spin_at(at, u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns)
             || !self.tasks.begin_park(thread)
         {
             return;

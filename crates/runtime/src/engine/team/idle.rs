@@ -61,7 +61,7 @@ impl Idle {
         up: impl Fn() -> bool,
         now_ns: impl Fn() -> u64,
     ) {
-        self.spin(at, alarm_ns, &up, &now_ns);
+        self.spin_at(at, alarm_ns, &up, &now_ns);
         while !up() {
             if self.park_until(at, alarm_ns, &up, &now_ns) == Unparked::TimedOut {
                 return;
@@ -90,21 +90,26 @@ impl Idle {
         unparked
     }
 
-    /// Spins if and as long as this setting says. Returns whether `up` came true or the alarm is due.
-    pub(crate) fn spin(
+    /// [`spin`](Self::spin), with looks at the descriptors.
+    pub(crate) fn spin_at(
         self,
         at: &WaitPlace<'_>,
         alarm_ns: u64,
         up: impl Fn() -> bool,
         now_ns: impl Fn() -> u64,
     ) -> bool {
+        self.spin(alarm_ns, at.with_looks(up), now_ns)
+    }
+
+    /// Spins if and as long as this setting says. Returns whether `up` came true or the alarm is due.
+    pub fn spin(self, alarm_ns: u64, up: impl Fn() -> bool, now_ns: impl Fn() -> u64) -> bool {
         let spin_ns = match self {
             Idle::Park | Idle::Early(_) => return up(),
             Idle::SpinFor(spin_ns) => spin_ns,
             Idle::Spin => NEVER,
         };
         let end_ns = now_ns().saturating_add(spin_ns).min(alarm_ns);
-        spin_until(end_ns, POLLS, 1, at.with_looks(up), now_ns) || end_ns == alarm_ns
+        spin_until(end_ns, POLLS, 1, up, now_ns) || end_ns == alarm_ns
     }
 }
 
