@@ -43,6 +43,12 @@ impl Log {
         self.list().push(at);
     }
 
+    /// Notes that something took the `ns` until now.
+    pub fn last(&self, ns: u64) {
+        let now_ns = monotonic_ns();
+        self.span(now_ns - ns..now_ns);
+    }
+
     /// Notes that something begins then, of which the end is not known.
     pub fn ring(&self, at_ns: u64) {
         self.span(at_ns..at_ns);
@@ -78,7 +84,7 @@ pub fn calculate(rounds: u64) {
 }
 
 /// Returns the number of rounds that take about `ns` on this machine.
-fn rounds(ns: u64) -> u64 {
+pub fn rounds(ns: u64) -> u64 {
     const TRIED: u64 = 100_000;
     let took_ns = (0..20).map(|_| {
         let begin_ns = monotonic_ns();
@@ -96,13 +102,27 @@ pub fn compute(ns: u64) {
     }
 }
 
+/// Returns for how long the thread computed: what a hypervisor takes meanwhile does not count.
+pub fn computed_ns(what: impl FnOnce()) -> u64 {
+    let begin_ns = clock::thread_cpu_ns();
+    what();
+    clock::thread_cpu_ns() - begin_ns
+}
+
 /// Returns a pipeline whose messages must reach its end within `limit_ns`.
 pub fn graph(limit_ns: u64, mut work: impl FnMut(u64) + Send + 'static) -> Graph {
+    let rounds = rounds(WORK_NS);
+    graph_of(limit_ns, move |number| {
+        calculate(rounds);
+        work(number);
+    })
+}
+
+/// As [`graph`], with nothing that the operator does beside.
+pub fn graph_of(limit_ns: u64, mut work: impl FnMut(u64) + Send + 'static) -> Graph {
     let mut graph = Graph::new("injected");
     let beat = graph.add("beat", Timer::new(PERIOD_NS, Some(BEATS), Overrun::Skip).expect("a period"));
-    let rounds = rounds(WORK_NS);
     let work = graph.map("work", move |number: u64| {
-        calculate(rounds);
         work(number);
         number
     });

@@ -139,8 +139,8 @@ impl RunHandle {
     }
 
     /// Whether the engine makes progress: every worker is asked, woken if it is parked, and answers between
-    /// two steps within that time. True before the first step and after the last one, when no worker has to
-    /// answer.
+    /// two steps within that time. Before the first step, the result is true at once. A worker that has made
+    /// its last step counts as having answered.
     ///
     /// ```
     /// # use onbeat_runtime::{Graph, Options};

@@ -41,8 +41,7 @@ pub struct RealtimeArguments {
     /// Length of the array of the frame operator
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     bm_workload_size: u32,
-    /// Number of workers for the load operators; in the baseline, the frame operator has no worker of its own
-    /// and is on one of them
+    /// Number of workers for the load operators; in the baseline, the frame operator shares one of them
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     worker_thread_number: u16,
     /// Number of load operators

@@ -13,22 +13,22 @@ pub(crate) mod flag {
     pub const CLOSING: u32 = 1;
     /// A path with or without a limit ends here, or the operator has a deadline, and it has outputs.
     pub const TRACKED: u32 = 2;
-    /// Its last step was not finished with its message: the stamp is restored before the next one.
+    /// The operator's last step was not finished with its message: the stamp is restored before the next one.
     pub const RESUME: u32 = 4;
     /// Every step is timed.
     pub const EXACT: u32 = 8;
     /// This step found a chunk store empty.
     pub const STARVED: u32 = 16;
-    /// It waits for no input. If it has inputs nevertheless, it is also [`MULTI`].
+    /// The operator does not wait for an input. If it has inputs nevertheless, it is also [`MULTI`].
     pub const SOURCE: u32 = 32;
-    /// Several edges lead to it: one pop does not tell whether there is more.
+    /// Several edges lead to the operator: one pop does not tell whether there is more.
     pub const MULTI: u32 = 64;
     /// As [`TRACKED`], for an operator without outputs: checked only where a chain of steps ends.
     pub const END: u32 = 128;
 
-    /// It has conditions of its own.
+    /// The operator has conditions beyond messages and room.
     pub const WHEN: u32 = 256;
-    /// It and its neighbours have one step together.
+    /// The operator and its neighbours have one step together.
     pub const CHAINED: u32 = 512;
 
     /// Steps that are timed are noted, and every one is timed as long as that costs little.

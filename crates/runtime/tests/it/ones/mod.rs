@@ -11,7 +11,7 @@ pub struct Ones {
     pub out: Output<Chunk<f32>>,
     samples: usize,
     start: u64,
-    /// That it is to end.
+    /// Whether to end.
     pub over: Arc<AtomicBool>,
 }
 
