@@ -75,7 +75,7 @@ impl Numbering {
             if number >= FIRST {
                 return Err(ForeignNumber(format!("the first datagram{} has the number {number}", by(from))));
             }
-            (self.has_begun, self.sender) = (true, from);
+            (self.has_begun, self.sender, self.row) = (true, from, (number, 1));
             return Ok(self.accept(number, is_end, false));
         }
         if from != self.sender {
@@ -116,7 +116,7 @@ impl Numbering {
 
     /// Begins a new stream with this number.
     fn restart(&mut self, number: u64, is_end: bool) -> Arrival {
-        self.next = 0;
+        (self.next, self.row) = (0, (number, 1));
         self.seen.fill(0);
         self.accept(number, is_end, true)
     }
@@ -129,7 +129,6 @@ impl Numbering {
             self.set_seen(number, true);
         }
         self.next = number + u64::from(!is_end);
-        self.row = if self.row.0 == number { self.row } else { (number, 1) };
         Arrival::New { gap, is_restart }
     }
 
