@@ -91,18 +91,19 @@ const TICKS: &str = "name = 'ticks'\n[[operator]]\nname = 'tick'\nkind = 'timer'
 fn a_plan_says_how_late_messages_may_be() {
     let place = Place::new();
     std::fs::write(place.path("ticks.toml"), TICKS).expect("a file");
-    // The bound is for a core that nobody else wants: other tests do, where this may not go before them.
-    let run = ["run", "ticks.toml", "--record", "ticks.json", "--set", "policy=\"f:20\""];
+    let run = ["run", "ticks.toml", "--record", "ticks.json"];
     let answer = place.onbeat(&run);
     assert_eq!(answer.status, Some(0), "{answer:?}");
-    let goes_first = !answer.stderr.contains("not obtained");
     let record: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(place.path("ticks.json")).expect("a record"))
             .expect("JSON");
     let path = &record["paths"][0];
     let (most, worst) = (path["latency"]["max_ns"].as_u64(), path["worst_ns"].as_u64());
-    // By the clock of the same run: no message took longer.
-    assert!((worst >= most || !goes_first) && worst > Some(100_000), "{path}");
+    // By the clock of the same run: no message took longer, and each step may be the longest.
+    let longest =
+        record["operators"].as_array().map(|all| all.iter().map(|of| of["step"]["max_ns"].as_u64()));
+    let longest: Option<u64> = longest.and_then(|all| all.sum());
+    assert!(worst >= most && worst >= longest && longest > Some(100_000), "{path}");
     let plan = ["plan", "ticks.toml", "--costs", "ticks.json", "--strict"];
     let answer = place.onbeat(&plan);
     assert!(answer.status == Some(0) && answer.stdout.contains("at worst ms"), "{answer:?}");
