@@ -165,15 +165,13 @@ impl Following {
         }
     }
 
-    /// Notes that a thread had a core. If the switch to it is missing, it is assumed to have got the core as
-    /// soon as it could run.
+    /// Notes that a thread had a core. The switch to it is missing if the thread had none before.
     fn had_core(&mut self, tid: i32, time_ns: u64, cpu: u32) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.seen_ns = time_ns;
         if let Some(open) = thread.open.take() {
-            let in_ns = open.runnable_ns.min(time_ns);
-            let is_end_known = open.runnable_ns != u64::MAX;
-            self.off_cpu.push_back(OffCpu { in_ns, runnable_ns: in_ns, cpu, is_end_known, ..open });
+            let runnable_ns = open.runnable_ns.min(time_ns);
+            self.off_cpu.push_back(OffCpu { in_ns: time_ns, runnable_ns, cpu, is_end_known: false, ..open });
         }
     }
 

@@ -1,8 +1,10 @@
 //! Sockets beyond the standard library: datagrams with the kernel's receive time and the number of dropped
 //! ones, and the data of a connection that the peer has not acknowledged.
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
@@ -149,6 +151,36 @@ pub fn unacknowledged(connection: impl AsFd) -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
+/// Begins a TCP connection without waiting for the peer. The stream does not block. It is writable when the
+/// attempt is over; [`is_connected`] then tells the result.
+///
+/// # Errors
+/// What `socket(2)` and `connect(2)` report.
+pub fn begin_connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(TcpStream::from(socket)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a connection from [`begin_connect`] is open. False while the peer has not answered.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub fn is_connected(stream: &TcpStream) -> io::Result<bool> {
+    if let Some(error) = stream.take_error()? {
+        return Err(error);
+    }
+    match stream.peer_addr() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Number of bytes of a connection that wait to be read.

@@ -1,17 +1,17 @@
 //! TCP connections: which end calls, and how the byte stream is framed.
 
 use super::address::check_address;
-use super::patience::{is_over, over_at_ns, usual_ns};
+use super::patience::{is_over, on_clock_ns, over_at_ns, real_ns, usual_ns};
+use onbeat_os::socket;
 use onbeat_runtime::{Context, Error, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::time::Duration;
 
-/// Timeout of one attempt to connect. Attempts are made only before the first sample.
-const TRY: Duration = Duration::from_millis(200);
-/// Pause between two attempts.
+/// Longest attempt to connect to one address, before the next address is tried.
+const ATTEMPT_NS: u64 = 200_000_000;
+/// Pause after an attempt with each address.
 const PAUSE_NS: u64 = 50_000_000;
 /// Bytes of a frame's length field.
 pub(super) const LENGTH: usize = 4;
@@ -69,12 +69,25 @@ pub(super) struct TcpConnection {
     /// Listening socket; one that is open before the start is used as it is.
     pub listener: Option<TcpListener>,
     addresses: Vec<SocketAddr>,
+    /// Index of the address to call next, and the attempt that is under way.
+    next: usize,
+    attempt: Option<ConnectAttempt>,
+    /// Why the last attempt failed.
+    refused: Option<std::io::Error>,
+    /// Real time of the first attempt.
     begun_ns: Option<u64>,
     dials: bool,
     /// The connection while it is open.
     pub stream: Option<TcpStream>,
-    /// Time on the run's clock at which the connection was opened.
+    /// Real time at which the connection was opened.
     pub opened_ns: u64,
+}
+
+/// A connection that is being opened.
+struct ConnectAttempt {
+    stream: TcpStream,
+    /// Real time at which the next address is tried instead.
+    end_ns: u64,
 }
 
 /// Result of an attempt to connect.
@@ -101,6 +114,9 @@ impl TcpConnection {
             patience_ns: usual_ns(),
             listener: None,
             addresses: Vec::new(),
+            next: 0,
+            attempt: None,
+            refused: None,
             begun_ns: None,
             dials: false,
             stream: None,
@@ -131,6 +147,10 @@ impl TcpConnection {
                 let found = found
                     .map_err(|error| Error::with_source(format!("cannot connect to {address}"), error))?;
                 self.addresses = found.collect();
+                if self.addresses.is_empty() {
+                    return Err(Error::new(format!("cannot connect to {address}: the host has no address")));
+                }
+                (self.next, self.attempt, self.refused) = (0, None, None);
             }
         }
         (self.dials, self.begun_ns, self.stream) = (true, None, None);
@@ -148,59 +168,97 @@ impl TcpConnection {
                 }
                 Dialed::Open(stream) => self.stream = Some(stream),
             }
-            (self.dials, self.opened_ns) = (false, cx.now_ns());
+            (self.dials, self.opened_ns) = (false, real_ns());
         }
         Ok(Opening::Over)
     }
 
     fn dial(&mut self, cx: &mut Context) -> Result<Dialed, Error> {
-        let begun_ns = *self.begun_ns.get_or_insert(cx.now_ns());
-        let over = cx.now_ns() >= begun_ns.saturating_add(self.patience_ns) || is_over(cx, self.patience_ns);
-        let gives_up = over && cx.is_stopping();
-        let ms = self.patience_ns / 1_000_000;
-        match &self.peer {
-            TcpPeer::Listen(address) => {
-                let Some(listener) = &self.listener else { return Ok(Dialed::NotYet(Step::Done)) };
-                match listener.accept() {
-                    Ok((stream, _)) => {
-                        // Closes the listening socket, so that further callers are refused.
-                        self.listener = None;
-                        opened(stream, address)
-                    }
-                    Err(error) if error.kind() != ErrorKind::WouldBlock => {
-                        Err(Error::with_source(format!("cannot accept a connection on {address}"), error))
-                    }
-                    Err(_) if gives_up => Ok(Dialed::GivenUp),
-                    Err(_) if over => {
-                        Err(Error::new(format!("no connection to {address} within {ms} ms (`patience`)")))
-                    }
-                    Err(_) => {
-                        let until_ns = begun_ns.saturating_add(self.patience_ns);
-                        let until_ns = until_ns.min(over_at_ns(cx, self.patience_ns));
-                        cx.readable_until(listener, until_ns).map(Dialed::NotYet)
-                    }
-                }
+        let begun_ns = *self.begun_ns.get_or_insert_with(real_ns);
+        let end_ns = begun_ns.saturating_add(self.patience_ns);
+        let is_over = real_ns() >= end_ns || is_over(cx, self.patience_ns);
+        match self.peer {
+            TcpPeer::Listen(_) => self.accept(is_over, end_ns, cx),
+            TcpPeer::Connect(_) => self.call(is_over, cx),
+        }
+    }
+
+    /// Takes a call.
+    fn accept(&mut self, is_over: bool, end_ns: u64, cx: &mut Context) -> Result<Dialed, Error> {
+        let Some(listener) = &self.listener else { return Ok(Dialed::NotYet(Step::Done)) };
+        match listener.accept() {
+            Ok((stream, _)) => {
+                // Closes the listening socket, so that further callers are refused.
+                self.listener = None;
+                opened(stream, self.address())
             }
-            TcpPeer::Connect(address) => {
-                let mut why = None;
-                for found in &self.addresses {
-                    match TcpStream::connect_timeout(found, TRY) {
-                        Ok(stream) => return opened(stream, address),
-                        Err(error) => why = Some(error),
-                    }
+            Err(error) if error.kind() != ErrorKind::WouldBlock => {
+                let text = format!("cannot accept a connection on {}", self.address());
+                Err(Error::with_source(text, error))
+            }
+            Err(_) if is_over && cx.is_stopping() => Ok(Dialed::GivenUp),
+            Err(_) if is_over => {
+                Err(Error::new(format!("no connection to {} within {}", self.address(), self.limit())))
+            }
+            Err(_) => {
+                let until_ns = on_clock_ns(cx, end_ns).min(over_at_ns(cx, self.patience_ns));
+                cx.readable_until(listener, until_ns).map(Dialed::NotYet)
+            }
+        }
+    }
+
+    /// Calls the peer.
+    fn call(&mut self, is_over: bool, cx: &mut Context) -> Result<Dialed, Error> {
+        if let Some(stream) = self.attempt() {
+            return opened(stream, self.address());
+        }
+        if let Some(attempt) = &self.attempt {
+            let until_ns = on_clock_ns(cx, attempt.end_ns);
+            return cx.writable_until(&attempt.stream, until_ns).map(Dialed::NotYet);
+        }
+        if is_over && cx.is_stopping() {
+            return Ok(Dialed::GivenUp);
+        }
+        if is_over {
+            let text = format!("cannot connect to {} within {}", self.address(), self.limit());
+            return Err(match self.refused.take() {
+                Some(why) => Error::with_source(text, why),
+                None => Error::new(text),
+            });
+        }
+        Ok(Dialed::NotYet(cx.look_again_in(PAUSE_NS)))
+    }
+
+    /// The patience, in words.
+    fn limit(&self) -> String {
+        format!("{} ms (`patience`)", self.patience_ns / 1_000_000)
+    }
+
+    /// Goes on with the attempt that is under way, or begins one, until there is a connection, one has to wait
+    /// for the peer, or each address has been tried: then no attempt is left.
+    fn attempt(&mut self) -> Option<TcpStream> {
+        loop {
+            let begun = match self.attempt.take() {
+                Some(attempt) => Ok(attempt),
+                None => socket::begin_connect(self.addresses[self.next])
+                    .map(|stream| ConnectAttempt { stream, end_ns: real_ns().saturating_add(ATTEMPT_NS) }),
+            };
+            let result = begun.and_then(|attempt| match socket::is_connected(&attempt.stream) {
+                Ok(false) if real_ns() >= attempt.end_ns => Err(ErrorKind::TimedOut.into()),
+                Ok(is_open) => Ok((attempt, is_open)),
+                Err(error) => Err(error),
+            });
+            match result {
+                Ok((attempt, true)) => return Some(attempt.stream),
+                Ok((attempt, false)) => {
+                    self.attempt = Some(attempt);
+                    return None;
                 }
-                let Some(why) = why else {
-                    return Err(Error::new(format!("cannot connect to {address}: the host has no address")));
-                };
-                if gives_up {
-                    return Ok(Dialed::GivenUp);
-                }
-                if over {
-                    let text = format!("cannot connect to {address} within {ms} ms (`patience`)");
-                    return Err(Error::with_source(text, why));
-                }
-                let again_ns = cx.now_ns() + PAUSE_NS;
-                Ok(Dialed::NotYet(cx.until(again_ns)))
+                Err(error) => self.refused = Some(error),
+            }
+            self.next = (self.next + 1) % self.addresses.len();
+            if self.next == 0 {
+                return None;
             }
         }
     }
@@ -212,7 +270,7 @@ impl TcpConnection {
 
     /// Closes the connection, or gives up waiting for it.
     pub fn hang_up(&mut self) {
-        (self.dials, self.listener, self.stream) = (false, None, None);
+        (self.dials, self.listener, self.attempt, self.stream) = (false, None, None, None);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The time that is left for a peer after a stop.
+//! The time that is left for a peer, in real time: peers do not keep virtual time.
 
 use onbeat_runtime::{Context, Seconds};
 
@@ -24,4 +24,14 @@ pub(super) fn is_over(cx: &Context, patience_ns: u64) -> bool {
 pub(super) fn over_at_ns(cx: &Context, patience_ns: u64) -> u64 {
     let left_ns = |stopped_for_ns| patience_ns.saturating_sub(stopped_for_ns);
     cx.stopped_for_ns().map_or(u64::MAX, |stopped_for_ns| cx.now_ns().saturating_add(left_ns(stopped_for_ns)))
+}
+
+/// The present in real time, in nanoseconds since some time.
+pub(super) fn real_ns() -> u64 {
+    onbeat_os::clock::monotonic_ns()
+}
+
+/// Converts a time of [`real_ns`] to the run's clock, for a wait until then.
+pub(super) fn on_clock_ns(cx: &Context, time_ns: u64) -> u64 {
+    cx.now_ns().saturating_add(time_ns.saturating_sub(real_ns()))
 }

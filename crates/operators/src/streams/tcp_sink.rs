@@ -2,7 +2,7 @@
 
 use super::address::time_ns;
 use super::connection::{Framing, LENGTH, Opening, TcpConnection, TcpPeer};
-use super::patience::{is_over, over_at_ns, usual};
+use super::patience::{is_over, on_clock_ns, over_at_ns, real_ns, usual};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
 use num_complex::Complex;
@@ -55,7 +55,7 @@ pub struct TcpSink<T: FileSample> {
     shut: bool,
     /// Reason why the rest is not sent.
     lost: Option<&'static str>,
-    /// Time at which the peer last took bytes.
+    /// Real time at which the peer last took bytes.
     taken_ns: u64,
     sent: u64,
 }
@@ -133,7 +133,7 @@ impl<T: FileSample> TcpSink<T> {
             match stream.write(&self.bytes[self.done..]) {
                 Ok(count) => {
                     self.done += count;
-                    self.taken_ns = cx.now_ns();
+                    self.taken_ns = real_ns();
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
@@ -157,7 +157,7 @@ impl<T: FileSample> TcpSink<T> {
         if !self.shut {
             // A peer that has gone is found below.
             let _gone = stream.shutdown(Shutdown::Write);
-            (self.shut, self.taken_ns) = (true, cx.now_ns());
+            (self.shut, self.taken_ns) = (true, real_ns());
         }
         if self.unacknowledged() == 0 {
             return Ok(Step::Done);
@@ -179,7 +179,7 @@ impl<T: FileSample> TcpSink<T> {
     fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let patience_ns = self.line.patience_ns;
         let end_ns = self.taken_ns.max(self.line.opened_ns).saturating_add(patience_ns);
-        if is_over(cx, patience_ns) || self.said_end && cx.now_ns() >= end_ns {
+        if is_over(cx, patience_ns) || self.said_end && real_ns() >= end_ns {
             if let Some(stream) = &self.line.stream {
                 // Without the reset, the kernel would go on sending, and the count would be wrong.
                 let _closed = socket::reset_on_close(stream);
@@ -187,13 +187,10 @@ impl<T: FileSample> TcpSink<T> {
             return Ok(self.give_up(NOT_TAKEN, cx));
         }
         let over_ns = over_at_ns(cx, patience_ns);
-        let until_ns = if self.said_end { over_ns.min(end_ns) } else { over_ns };
+        let until_ns = if self.said_end { over_ns.min(on_clock_ns(cx, end_ns)) } else { over_ns };
         match &self.line.stream {
             // No event says that the peer has acknowledged all.
-            Some(_) if self.shut => {
-                let again_ns = cx.now_ns() + ACKNOWLEDGED_NS;
-                Ok(cx.until(again_ns.min(until_ns)))
-            }
+            Some(_) if self.shut => Ok(cx.look_again_in(ACKNOWLEDGED_NS)),
             Some(stream) => cx.writable_until(stream, until_ns),
             None => Ok(Step::Done),
         }

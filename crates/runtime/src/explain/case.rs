@@ -47,6 +47,8 @@ pub struct ThreadFacts {
     pub core: Option<u32>,
     /// Scheduling class.
     pub scheduling: Scheduling,
+    /// Whether its control group may use only part of its core (`cpu.max`).
+    pub has_quota: bool,
 }
 
 /// Scheduling class of a thread in the kernel.

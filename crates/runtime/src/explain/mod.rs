@@ -13,6 +13,7 @@
 //! | `findings` | the results, entered into the record |
 //! | `slowest` | the slowest messages of each path |
 //! | `machine` | scheduling of the threads, cost of a page fault |
+//! | `quota` | threads that may use part of a core only |
 //! | `case` | the facts on one miss, as plain data |
 //! | `route` | the steps that one message went through |
 //! | `cores` | timeline of each core: kernel events, nested |
@@ -27,6 +28,7 @@ mod findings;
 mod kept;
 mod lines;
 mod machine;
+mod quota;
 mod recorder;
 mod route;
 mod sentence;

@@ -12,7 +12,7 @@ mod counts;
 mod slices;
 
 use super::case::{Case, Scheduling, ThreadFacts};
-use super::cores::Cores;
+use super::cores::{CoreTurn, Cores};
 use away::policy;
 use backlog::BehindStep;
 use onbeat_trace::{CauseClass, Class, KernelEvent, OffCpu};
@@ -175,14 +175,21 @@ impl WindowPiece<'_, '_> {
     }
 
     /// Time at which a thread got a core again. If it is unknown, that is when its next step began, at the
-    /// latest.
+    /// latest. A thread that was ready to run waited only while its core was idle: kernels that omit the switch
+    /// from idle show all others.
     fn end_of(&self, off: &OffCpu) -> u64 {
         if off.is_end_known {
             return off.in_ns;
         }
         let steps = self.cores.lines.steps(self.slice.worker);
         let next = steps.partition_point(|span| span.start_ns <= off.out_ns);
-        off.in_ns.min(steps.get(next).map_or(u64::MAX, |span| span.start_ns))
+        let latest_ns = off.in_ns.min(steps.get(next).map_or(u64::MAX, |span| span.start_ns));
+        if off.runnable_ns >= latest_ns {
+            return latest_ns;
+        }
+        let turns = self.cores.turns(Some(off.cpu), &(off.runnable_ns..latest_ns));
+        let is_idle = |turn: &&CoreTurn<'_>| turn.event.class == Class::Thread && turn.event.pid == 0;
+        turns.iter().rfind(is_idle).map_or(off.runnable_ns, |turn| turn.at.end.min(latest_ns))
     }
 
     fn what(&self, class: CauseClass, name: impl Into<String>, core: Option<u32>) -> What {

@@ -101,7 +101,7 @@ impl WindowPiece<'_, '_> {
                 let name = if self.case.has_fair_server && !is_idle { "fair server" } else { "rt-throttle" };
                 What { detail, ..self.what(CauseClass::RtThrottling, name, core) }
             }
-            Scheduling::Fair if was_taken && is_idle => {
+            Scheduling::Fair if is_idle && (was_taken || thread.has_quota) => {
                 self.what(CauseClass::RunQueueWait, "throttled (cpu.max)", core)
             }
             _ if is_idle && self.is_source() && !self.slice.run => {

@@ -67,6 +67,21 @@ impl Context {
         self.ready(file.as_fd(), Interest::Write, time_ns)
     }
 
+    /// Waits `time_ns` for a change outside the run that no descriptor tells of. Use [`readable`] or
+    /// [`writable`] where they can tell.
+    ///
+    /// [`readable`]: Context::readable
+    /// [`writable`]: Context::writable
+    pub fn look_again_in(&mut self, time_ns: u64) -> Step {
+        if self.clock.is_real() {
+            let again_ns = self.now_ns().saturating_add(time_ns);
+            return self.until(again_ns);
+        }
+        std::thread::sleep(REAL);
+        let again_ns = self.now_ns() + VIRTUAL_NS;
+        self.until(again_ns)
+    }
+
     /// Converts a time stamp of the kernel, in nanoseconds since 1970 on CLOCK_REALTIME, to the run's clock:
     /// the due time of what has come from outside. Not before the start of the run, and not later than now.
     /// Under the manual clock, it is now.

@@ -14,7 +14,6 @@ fn all_ways() -> impl Iterator<Item = Options> {
         all.push(Options { idle, ..Options::default() });
     }
     all.into_iter()
-        .inspect(|options| eprintln!("WAY {:?} {:?} {:?}", options.scheduler, options.share, options.idle))
 }
 
 /// Sends the first byte of each datagram. An empty datagram is the end.
@@ -98,13 +97,8 @@ fn one_beside_a_busy_source_gets_its_data() {
             let run = graph.start(&options).unwrap();
             for round in 1..=20u8 {
                 far.send(&[round]).unwrap();
-                let begin = std::time::Instant::now();
                 while kept.lock().unwrap().len() < usize::from(round) {
                     std::thread::yield_now();
-                    if begin.elapsed().as_secs() > 3 {
-                        eprintln!("STATUS round {round} {:#?}", run.status());
-                        std::process::exit(3);
-                    }
                 }
             }
             run.stop();

@@ -84,7 +84,8 @@ impl Story {
                 budget_ns: self.budget_ns.filter(|_| name == "demod"),
             })
             .collect();
-        let threads = [ThreadFacts { tid: TID, core: Some(1), scheduling: self.scheduling }];
+        let threads =
+            [ThreadFacts { tid: TID, core: Some(1), scheduling: self.scheduling, has_quota: false }];
         let edges = [EdgeFacts { name: "demod.out → audio.in".into(), to: SINK }];
         let way: Vec<Span> = self.way.iter().map(|&at| self.spans[at]).collect();
         let end_ns = way.last().unwrap().end_ns;

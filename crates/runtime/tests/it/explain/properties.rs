@@ -82,7 +82,7 @@ proptest! {
             .map(|at| OperatorFacts { name: at.to_string(), is_source: at == 0, budget_ns: None, usual_ns })
             .collect();
         let threads: Vec<ThreadFacts> =
-            (0..2).map(|tid| ThreadFacts { tid: tid + 1, core: (tid == 0).then_some(0), scheduling }).collect();
+            (0..2).map(|tid| ThreadFacts { tid: tid + 1, core: (tid == 0).then_some(0), scheduling, has_quota: tid == 1 }).collect();
         let edges = [EdgeFacts { name: "edge".into(), to: 3 }];
         let case = Case {
             due_ns,
