@@ -133,6 +133,9 @@ struct WindowPiece<'p, 'c> {
     is_followed: bool,
 }
 
+/// Greatest difference between two notes of the kernel's of one time, in two rings.
+const CLOCKS_NS: u64 = 1_000;
+
 impl WindowPiece<'_, '_> {
     /// Adds the times of the slice.
     fn split(&self, sums: &mut SliceSums) {
@@ -188,7 +191,10 @@ impl WindowPiece<'_, '_> {
             return latest_ns;
         }
         let turns = self.cores.turns(Some(off.cpu), &(off.runnable_ns..latest_ns));
-        let is_idle = |turn: &&CoreTurn<'_>| turn.event.class == Class::Thread && turn.event.pid == 0;
+        // The core may be idle again as soon as the thread leaves it for the next time.
+        let is_idle = |turn: &&CoreTurn<'_>| {
+            turn.event.class == Class::Thread && turn.event.pid == 0 && turn.at.end <= latest_ns + CLOCKS_NS
+        };
         turns.iter().rfind(is_idle).map_or(off.runnable_ns, |turn| turn.at.end.min(latest_ns))
     }
 
