@@ -69,7 +69,7 @@ pub(super) struct TcpConnection {
     /// Listening socket; one that is open before the start is used as it is.
     pub listener: Option<TcpListener>,
     addresses: Vec<SocketAddr>,
-    /// Index of the address to call next, and the attempt that is under way.
+    /// Index of the address to call next, and the attempt that has begun.
     next: usize,
     attempt: Option<ConnectAttempt>,
     /// Why the last attempt failed.
@@ -234,8 +234,8 @@ impl TcpConnection {
         format!("{} ms (`patience`)", self.patience_ns / 1_000_000)
     }
 
-    /// Goes on with the attempt that is under way, or begins one, until there is a connection, one has to wait
-    /// for the peer, or each address has been tried: then no attempt is left.
+    /// Goes on with the attempt that has begun, or begins one, until there is a connection, one has to wait for
+    /// the peer, or each address has been tried. Then no attempt is left.
     fn attempt(&mut self) -> Option<TcpStream> {
         loop {
             let begun = match self.attempt.take() {

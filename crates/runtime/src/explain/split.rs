@@ -178,8 +178,8 @@ impl WindowPiece<'_, '_> {
     }
 
     /// Time at which a thread got a core again. If it is unknown, that is when its next step began, at the
-    /// latest. A thread that was ready to run waited only while its core was idle: kernels that omit the switch
-    /// from idle show all others.
+    /// latest. A thread that was ready to run waited only while its core was idle: kernels that omit the
+    /// switch from idle show all others.
     fn end_of(&self, off: &OffCpu) -> u64 {
         if off.is_end_known {
             return off.in_ns;
