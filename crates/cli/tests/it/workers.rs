@@ -102,7 +102,7 @@ fn a_plan_says_how_late_messages_may_be() {
     // By the clock of the same run: no message took longer, and each step may be the longest.
     let longest =
         record["operators"].as_array().map(|all| all.iter().map(|of| of["step"]["max_ns"].as_u64()));
-    let longest: Option<u64> = longest.and_then(|all| all.sum());
+    let longest: Option<u64> = longest.and_then(Iterator::sum);
     assert!(worst >= most && worst >= longest && longest > Some(100_000), "{path}");
     let plan = ["plan", "ticks.toml", "--costs", "ticks.json", "--strict"];
     let answer = place.onbeat(&plan);

@@ -27,8 +27,9 @@
 //! # Limits of the method
 //!
 //! A bound from measured maxima is not a proof: it fails if a step takes longer than the longest measured
-//! one, or if the host takes time between a wake-up and the step, which only [`Host`] tells of. Threads under a normal policy share their core with other threads; their bound holds while no other
-//! thread wants the core. Sources that keep no time have no bound.
+//! one, or if the host takes time between a wake-up and the step, which only [`Host`] tells of. Threads under
+//! a normal policy share their core with other threads; their bound holds while no other thread wants the
+//! core. Sources that keep no time have no bound.
 
 mod bound;
 mod stages;
