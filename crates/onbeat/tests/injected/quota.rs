@@ -81,8 +81,8 @@ fn a_quota_that_is_used_up() {
             if number % 16 != 15 {
                 return;
             }
-            // More than the quotas of two periods: it is used up wherever the periods lie. Where the clock jumps
-            // the thread had no core.
+            // More than the quotas of two periods: it is used up wherever the periods lie. Where the clock
+            // jumps the thread had no core.
             let (begin_ns, mut last_ns) = (thread_cpu_ns(), monotonic_ns());
             while thread_cpu_ns() < begin_ns + 9_000_000 {
                 let now_ns = monotonic_ns();

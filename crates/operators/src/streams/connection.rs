@@ -234,8 +234,8 @@ impl TcpConnection {
         format!("{} ms (`patience`)", self.patience_ns / 1_000_000)
     }
 
-    /// Goes on with the attempt that has begun, or begins one, until there is a connection, one has to wait for
-    /// the peer, or each address has been tried. Then no attempt is left.
+    /// Goes on with the attempt that has begun, or begins one, until there is a connection, one has to wait
+    /// for the peer, or each address has been tried. Then no attempt is left.
     fn attempt(&mut self) -> Option<TcpStream> {
         loop {
             let begun = match self.attempt.take() {

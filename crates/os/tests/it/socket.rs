@@ -1,10 +1,12 @@
 //! Sockets on loopback, against counts of the other end.
 
+#![allow(clippy::disallowed_macros, reason = "a test says what it skips")]
+
 use onbeat_os::clock;
 use onbeat_os::socket::{self, DatagramSocket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn pair(address: &str) -> (DatagramSocket, UdpSocket) {
     let socket = DatagramSocket::new(UdpSocket::bind(address).unwrap()).unwrap();
@@ -112,4 +114,28 @@ fn an_end_that_arrived_leaves_nothing() {
         assert!(clock::monotonic_ns() < deadline_ns, "it is never acknowledged");
         clock::sleep_until(clock::monotonic_ns() + 1_000_000);
     }
+}
+
+/// Waits until the attempt is over, and returns its result.
+fn connected(stream: &TcpStream) -> std::io::Result<bool> {
+    for _ in 0..1000 {
+        match socket::is_connected(stream) {
+            Ok(false) => std::thread::sleep(Duration::from_millis(1)),
+            other => return other,
+        }
+    }
+    Ok(false)
+}
+
+#[test]
+fn a_call_does_not_wait_for_the_peer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let stream = socket::begin_connect(address).unwrap();
+    assert!(connected(&stream).unwrap());
+    let (peer, _) = listener.accept().unwrap();
+    assert_eq!(peer.peer_addr().unwrap(), stream.local_addr().unwrap());
+    drop(listener);
+    let refused = socket::begin_connect(address).and_then(|stream| connected(&stream).map(|_| ()));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }

@@ -219,10 +219,11 @@ impl Operator for Impatient {
         (self.far, self.socket) = (far, socket);
         self.until_ns = Some(u64::MAX);
         let far = self.far.try_clone().unwrap();
-        std::thread::spawn(move || {
+        let late = move || {
             std::thread::sleep(Duration::from_millis(3));
             far.send(&[1]).unwrap();
-        });
+        };
+        onbeat_os::thread::spawn("far", late).unwrap();
         cx.readable(&self.socket)
     }
 }
