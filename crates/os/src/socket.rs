@@ -1,6 +1,7 @@
 //! Sockets beyond the standard library: datagrams with the kernel's receive time and the number of dropped
 //! ones, and the data of a connection that the peer has not acknowledged.
 
+use crate::clock;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io;
@@ -45,7 +46,10 @@ pub struct ReceivedDatagram {
 }
 
 impl DatagramSocket {
-    /// Makes the socket non-blocking, and asks the kernel for receive times and counts.
+    /// Makes the socket non-blocking, and asks the kernel for receive times and counts. Waits, a few
+    /// milliseconds at most as a rule, until the kernel notes the time of arrivals: it begins to do so some
+    /// time after the first socket of the machine asks for it, and before that the time of a datagram is that
+    /// at which it is taken.
     ///
     /// # Errors
     /// What `setsockopt(2)` reports.
@@ -53,6 +57,8 @@ impl DatagramSocket {
         socket.set_nonblocking(true)?;
         set_option(socket.as_fd(), libc::SO_TIMESTAMPNS, 1)?;
         set_option(socket.as_fd(), libc::SO_RXQ_OVFL, 1)?;
+        // Without a loopback device there is nothing to try it with.
+        let _not_tried = await_arrival_times();
         Ok(DatagramSocket { socket })
     }
 
@@ -130,6 +136,28 @@ impl DatagramSocket {
         }
         Ok(sockopt::socket_recv_buffer_size(&self.socket)? / 2)
     }
+}
+
+/// Most tries, 1 ms each, until arrivals have their time.
+const TRIES: usize = 200;
+
+/// Sends datagrams to a socket of its own until one has the time of its arrival.
+fn await_arrival_times() -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.set_nonblocking(true)?;
+    set_option(socket.as_fd(), libc::SO_TIMESTAMPNS, 1)?;
+    let socket = DatagramSocket { socket };
+    let address = socket.local_addr()?;
+    for _ in 0..TRIES {
+        socket.socket.send_to(&[0], address)?;
+        let arrived_ns = clock::realtime_unix_ns();
+        let received = socket.receive(&mut [0])?;
+        if received.stamped_ns.is_some_and(|stamped_ns| stamped_ns <= arrived_ns) {
+            return Ok(());
+        }
+        clock::sleep_until(clock::monotonic_ns() + 1_000_000);
+    }
+    Ok(())
 }
 
 impl AsFd for DatagramSocket {
