@@ -46,6 +46,8 @@ pub enum CauseClass {
     DeadlineBudget,
     /// The thread was woken too late.
     TimerLate,
+    /// Data had come, and the worker had not found them yet: it slept, or had not looked.
+    SocketWait,
     /// The hypervisor or the firmware had the core.
     Hardware,
     /// No known cause.
@@ -74,6 +76,7 @@ impl CauseClass {
             CauseClass::RtThrottling => "rt_throttling",
             CauseClass::DeadlineBudget => "deadline_budget",
             CauseClass::TimerLate => "timer_late",
+            CauseClass::SocketWait => "socket_wait",
             CauseClass::Hardware => "hardware",
             CauseClass::Unexplained => "unexplained",
         }

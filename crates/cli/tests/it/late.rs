@@ -66,6 +66,7 @@ const CAUSES: &[(CauseClass, &str)] = &[
     (CauseClass::RtThrottling, "fair server"),
     (CauseClass::RtThrottling, "rt-throttle"),
     (CauseClass::TimerLate, ""),
+    (CauseClass::SocketWait, "rx"),
     (CauseClass::Hardware, ""),
 ];
 

@@ -70,6 +70,8 @@ pub struct OperatorFacts {
     pub name: String,
     /// Whether the operator is a source.
     pub is_source: bool,
+    /// Whether the operator waits for descriptors: what it sends was due when the kernel had it.
+    pub awaits_descriptors: bool,
     /// Budget of a step, in nanoseconds, if one was set.
     pub budget_ns: Option<u64>,
     /// Usual duration of a step, in nanoseconds, if it is known.

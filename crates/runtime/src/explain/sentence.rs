@@ -92,6 +92,7 @@ fn phrase(part: &Part) -> String {
         CauseClass::DeadlineBudget => {
             format!("{operator} was kept off {core} for {took}: its deadline budget was used up{in_brackets}")
         }
+        CauseClass::SocketWait => format!("what {name} took had been in its socket for {took}{in_brackets}"),
         CauseClass::TimerLate => format!("the worker woke {took} after its time"),
         CauseClass::Hardware => format!("hardware or hypervisor took {took}"),
         CauseClass::Unexplained => format!("{took} unexplained"),

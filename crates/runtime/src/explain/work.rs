@@ -319,14 +319,18 @@ impl<'w> Work<'w> {
 
     /// Facts on the operators, as known by now.
     fn operators(&self) -> Vec<OperatorFacts> {
-        let facts = |(operator, steps): (&crate::OperatorPlan, &Histogram)| OperatorFacts {
-            name: operator.name.clone(),
-            is_source: operator.source,
-            budget_ns: operator.budget_ns,
-            // Fewer than 3 steps give no usual duration.
-            usual_ns: Some(steps.summary()).filter(|steps| steps.count > 2).map(|steps| steps.median_ns),
-        };
-        self.plan.operators.iter().zip(&self.steps).map(facts).collect()
+        let slots = &self.control.board.operators;
+        let facts =
+            |(number, (operator, steps)): (usize, (&crate::OperatorPlan, &Histogram))| OperatorFacts {
+                name: operator.name.clone(),
+                is_source: operator.source,
+                // Relaxed: set before the first wait, and a wait of which this does not know is explained less well.
+                awaits_descriptors: slots[number].awaits_descriptors.load(Ordering::Relaxed),
+                budget_ns: operator.budget_ns,
+                // Fewer than 3 steps give no usual duration.
+                usual_ns: Some(steps.summary()).filter(|steps| steps.count > 2).map(|steps| steps.median_ns),
+            };
+        self.plan.operators.iter().zip(&self.steps).enumerate().map(facts).collect()
     }
 
     fn conclude(&mut self, late: Late, kind: MissKind, parts: Vec<Part>) {

@@ -6,7 +6,7 @@
 use super::CauseClass;
 use CauseClass::{
     DeadlineBudget, Hardware, Irq, Migration, Nmi, OwnCompute, PageFault, Preempted, RtThrottling,
-    RunQueueWait, Softirq, TimerLate, Unexplained,
+    RunQueueWait, SocketWait, Softirq, TimerLate, Unexplained,
 };
 
 /// Row of the table: a group of causes, and the findings that explain how to fix them.
@@ -102,6 +102,12 @@ const TABLE: &[CauseFix] = &[
             "dma-latency-rights",
             "pipeline-rates",
         ],
+    ),
+    row(
+        SocketWait,
+        &[],
+        Some("idle-states"),
+        &["dma-latency", "haltpoll", "governor", "boot-options", "dma-latency-rights"],
     ),
     row(Hardware, &[], Some("steal"), &["hypervisor", "smi", "smt", "balloon"]),
     row(Unexplained, &[], None, &["trace-rights", "lockdown", "console"]),

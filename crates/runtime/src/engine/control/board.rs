@@ -4,7 +4,7 @@
 use super::recent::SharedLatencies;
 use crate::base::slot::PartSlot;
 use onbeat_queue::sync::CachePadded;
-use onbeat_queue::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Latest snapshot of each part.
@@ -32,6 +32,8 @@ pub(crate) struct OperatorSlot {
     pub late: AtomicU64,
     /// Data lost although no setting permits a loss.
     pub lost: AtomicU64,
+    /// Whether the operator has waited for a descriptor.
+    pub awaits_descriptors: AtomicBool,
     doing: AtomicU64,
     /// Conditions of the operator in words. Set before the first step.
     conditions: OnceLock<Vec<String>>,

@@ -6,6 +6,7 @@ use crate::base::quiescence::NEVER;
 use crate::operator::Step;
 use crate::operator::context::{Context, STARVED, flag};
 use crate::operator::message::NO_DUE;
+use onbeat_queue::sync::atomic::Ordering;
 use std::sync::Arc;
 
 /// Steps in a row that may return `Again` without taking or sending anything while a run ends.
@@ -130,7 +131,12 @@ impl Worker {
 
     /// Lets an operator rest until its alarm, or until the descriptor that it waits for is ready.
     fn rest(&mut self, cx: &mut Context, operator: u32) {
-        self.nodes[operator as usize].awaits_descriptor = std::mem::take(&mut cx.waiting.is_armed);
+        let node = &mut self.nodes[operator as usize];
+        node.awaits_descriptor = std::mem::take(&mut cx.waiting.is_armed);
+        if node.awaits_descriptor {
+            // Relaxed: a fact for explanations, which orders nothing.
+            self.control.board.operators[node.plan].awaits_descriptors.store(true, Ordering::Relaxed);
+        }
         match cx.waiting.until_ns {
             NEVER => self.timers.clear(operator),
             until_ns => self.timers.set(operator, until_ns),

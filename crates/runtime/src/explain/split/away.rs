@@ -104,10 +104,10 @@ impl WindowPiece<'_, '_> {
             Scheduling::Fair if is_idle && (was_taken || thread.has_quota) => {
                 self.what(CauseClass::RunQueueWait, "throttled (cpu.max)", core)
             }
-            _ if is_idle && self.is_source() && !self.slice.run => {
-                self.what(CauseClass::TimerLate, "idle exit", core)
+            _ if is_idle => {
+                let late = (!self.slice.run).then(|| self.woke_late("idle exit", core)).flatten();
+                late.unwrap_or_else(|| self.what(CauseClass::RunQueueWait, "idle exit", core))
             }
-            _ if is_idle => self.what(CauseClass::RunQueueWait, "idle exit", core),
             _ => self.preempted(event, core),
         }
     }

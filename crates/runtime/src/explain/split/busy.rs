@@ -95,9 +95,12 @@ impl WindowPiece<'_, '_> {
     fn between(&self, at: Range<u64>, full: Option<u32>, sums: &mut SliceSums) {
         let ns = at.end.saturating_sub(at.start);
         let is_long = ns >= BETWEEN_NS && self.case.is_complete;
-        let class = if is_long { CauseClass::Hardware } else { CauseClass::Unexplained };
-        let what = full.and_then(|edge| self.full(edge));
-        sums.took.add(what.unwrap_or_else(|| self.what(class, "", None)), ns);
+        let what = full.and_then(|edge| self.full(edge)).unwrap_or_else(|| match is_long {
+            true => self.what(CauseClass::Hardware, "", None),
+            // A worker that has work looks now and then.
+            false => self.in_socket(None).unwrap_or_else(|| self.what(CauseClass::Unexplained, "", None)),
+        });
+        sums.took.add(what, ns);
     }
 
     /// Adds a time in which the worker slept while its message waited: inside another step, or without known
@@ -117,10 +120,23 @@ impl WindowPiece<'_, '_> {
         }
     }
 
-    /// Adds a time in which the worker slept and nothing woke it. Only a source asks to be woken at a time.
+    /// Adds a time in which the worker slept and nothing woke it. Only a source asks to be woken.
     fn overslept(&self, ns: u64, sums: &mut SliceSums) {
-        let class = if self.is_source() { CauseClass::TimerLate } else { CauseClass::Unexplained };
-        sums.took.add(self.what(class, "", None), ns);
+        let what = self.woke_late("", None);
+        sums.took.add(what.unwrap_or_else(|| self.what(CauseClass::Unexplained, "", None)), ns);
+    }
+
+    /// Cause of a source's late step where nothing kept it from its core. `why`: why it woke late.
+    pub(super) fn woke_late(&self, why: &str, core: Option<u32>) -> Option<What> {
+        let is_timer = || self.is_source().then(|| self.what(CauseClass::TimerLate, why, core));
+        self.in_socket(core).or_else(is_timer)
+    }
+
+    /// Cause of a source's wait for a worker that has not found its data yet.
+    fn in_socket(&self, core: Option<u32>) -> Option<What> {
+        let facts = self.case.operators.get(self.slice.operator as usize)?;
+        let is_so = facts.is_source && facts.awaits_descriptors && !self.slice.run;
+        is_so.then(|| self.what(CauseClass::SocketWait, &*facts.name, core))
     }
 
     pub(super) fn is_source(&self) -> bool {

@@ -100,6 +100,7 @@ impl Recording {
             .map(|name| OperatorFacts {
                 name: name.into(),
                 is_source: name == "tick",
+                awaits_descriptors: false,
                 budget_ns: Some(budget_ns).filter(|_| name == "work"),
                 usual_ns: Some(10_000),
             })

@@ -15,6 +15,8 @@ struct Story {
     scheduling: Scheduling,
     budget_ns: Option<u64>,
     has_fair_server: bool,
+    /// Whether the source takes its data from a socket.
+    has_socket: bool,
     counted: Vec<Counted>,
 }
 
@@ -66,6 +68,7 @@ impl Story {
             scheduling: Scheduling::RealTime,
             budget_ns: None,
             has_fair_server: true,
+            has_socket: false,
             counted: Vec::new(),
         }
     }
@@ -80,6 +83,7 @@ impl Story {
             .map(|(name, usual_ns)| OperatorFacts {
                 name: name.into(),
                 is_source: name == "iq",
+                awaits_descriptors: name == "iq" && self.has_socket,
                 usual_ns: Some(usual_ns),
                 budget_ns: self.budget_ns.filter(|_| name == "demod"),
             })
@@ -249,6 +253,13 @@ fn a_timer_that_comes_late_is_told_from_a_source_that_waits() {
     let mut story = Story::new(3_000, 0);
     story.off_cpu.push(off(Left::Asleep, 100, 3_500, 4_000));
     story.is(CauseClass::TimerLate, "", 2_500);
+    // Data that were in its socket until the worker woke.
+    story.has_socket = true;
+    let text = story.is(CauseClass::SocketWait, "iq", 2_500);
+    assert!(text.contains("what iq took had been in its socket for"), "{text}");
+    // Another thread that then had the core is told apart.
+    story.events.push(event(Class::Thread, "other", 77, 50, 3_500, 500));
+    story.is(CauseClass::SocketWait, "iq", 2_500);
     let mut story = Story::new(0, 0);
     story.spans[0].end_ns = 8_010;
     story.spans[1] = span(DEMOD, 8_010, 8_110);

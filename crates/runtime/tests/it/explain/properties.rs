@@ -79,7 +79,7 @@ proptest! {
     ) {
         let way: Vec<Span> = way.iter().filter_map(|&at| spans.get(at)).copied().collect();
         let operators: Vec<OperatorFacts> = (0..4)
-            .map(|at| OperatorFacts { name: at.to_string(), is_source: at == 0, budget_ns: None, usual_ns })
+            .map(|at| OperatorFacts { name: at.to_string(), is_source: at == 0, awaits_descriptors: at == 0 && limit_ns % 2 == 0, budget_ns: None, usual_ns })
             .collect();
         let threads: Vec<ThreadFacts> =
             (0..2).map(|tid| ThreadFacts { tid: tid + 1, core: (tid == 0).then_some(0), scheduling, has_quota: tid == 1 }).collect();
