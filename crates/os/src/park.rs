@@ -102,7 +102,8 @@ impl Parker {
     ///
     /// If the kernel refuses to wait, for which `ppoll(2)` leaves no reason.
     pub fn park_polling(&self, poll: &Arc<Poll>, deadline_ns: Option<u64>) -> Unparked {
-        let poll = self.word.poll.get_or_init(|| Arc::clone(poll));
+        let first = self.word.poll.get_or_init(|| Arc::clone(poll));
+        debug_assert!(Arc::ptr_eq(first, poll), "one parker waits at one poll");
         if self.word.announce(POLLING) == Announced::AlreadyNotified {
             return Unparked::Notified;
         }

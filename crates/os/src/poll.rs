@@ -17,6 +17,9 @@ const BELL: u64 = u64::MAX;
 /// Most events that one [`look`](Poll::look) takes with one system call.
 const EVENTS: usize = 16;
 
+/// Waits from this length on have two parts.
+const LONG_NS: u64 = 10_000_000;
+
 /// Whether a read would return at once, with data, the end of the file, or an error.
 ///
 /// # Errors
@@ -107,8 +110,8 @@ impl Poll {
     }
 
     /// Lets [`look`](Poll::look) report `token` once when the descriptor is or becomes ready. From any
-    /// thread. Returns false if the descriptor cannot be waited for because it is always ready, as regular
-    /// files are.
+    /// thread. Replaces what was armed for this descriptor before. Returns false if the descriptor cannot be
+    /// waited for because it is always ready, as regular files are.
     ///
     /// # Errors
     /// What `epoll_ctl(2)` reports.
@@ -121,6 +124,11 @@ impl Poll {
         // A descriptor that was closed has left the set; a new one may have its number.
         let armed = match epoll::modify(&self.epoll, fd, data, flags) {
             Err(Errno::NOENT) => epoll::add(&self.epoll, fd, data, flags),
+            other => other,
+        };
+        let armed = match armed {
+            // Another thread has added it meanwhile.
+            Err(Errno::EXIST) => epoll::modify(&self.epoll, fd, data, flags),
             other => other,
         };
         match armed {
@@ -148,13 +156,20 @@ impl Poll {
     /// # Errors
     /// What `ppoll(2)` reports.
     pub fn wait(&self, deadline_ns: Option<u64>) -> io::Result<bool> {
-        let left_ns = deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(clock::monotonic_ns()));
-        let timeout = left_ns.map(clock::timespec);
-        let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(true),
-            Err(error) => Err(error.into()),
+        loop {
+            let left_ns = deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(clock::monotonic_ns()));
+            // The kernel may end a wait of a normal thread late by a thousandth (0.5 % if it is nice): a long
+            // wait ends early by more than that, and is followed by a short one.
+            let is_last = left_ns.is_none_or(|left_ns| left_ns < LONG_NS);
+            let timeout = left_ns.map(|left_ns| if is_last { left_ns } else { left_ns - left_ns / 128 });
+            let timeout = timeout.map(clock::timespec);
+            let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, timeout.as_ref()) {
+                Ok(0) if !is_last => {}
+                Ok(ready) => return Ok(ready > 0),
+                Err(Errno::INTR) => return Ok(true),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 

@@ -8,7 +8,9 @@ mod watchdog;
 
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::{CoreSet, Policy, latency, memory, thread};
-use onbeat_runtime::{Graph, OnHang, Options, RunError, Scheduler};
+use onbeat_runtime::{
+    Context, Error, Graph, OnHang, Operator, Options, Output, Ports, RunError, Scheduler, Step,
+};
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -181,6 +183,52 @@ fn a_thread_that_does_not_return_loses_its_priority() {
             let scheduled = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(41 - 3);
             assert_eq!(scheduled, Some("0"), "{policy}: {stat}");
             drop(go);
+        }
+    });
+}
+
+/// Waits for the end of a pipe.
+struct Ear {
+    out: Output<u64>,
+    pipe: std::io::PipeReader,
+    has_waited: bool,
+}
+
+impl Operator for Ear {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if std::mem::replace(&mut self.has_waited, true) {
+            return Ok(Step::Done);
+        }
+        cx.readable(&self.pipe)
+    }
+}
+
+fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn descriptors_that_a_run_waited_with_are_closed() {
+    let _alone = alone();
+    watched(60, || {
+        for scheduler in [Scheduler::Greedy, Scheduler::Pinned, Scheduler::Event] {
+            let workers = (scheduler != Scheduler::Greedy).then_some(2);
+            let options = Options { scheduler, workers, ..Options::default() };
+            let before = open_files();
+            for _ in 0..20 {
+                let (pipe, writer) = std::io::pipe().unwrap();
+                let mut graph = Graph::new("ear");
+                let ear = graph.add("ear", Ear { out: Output::default(), pipe, has_waited: false });
+                let end = graph.sink("end", |_: u64| ());
+                graph.connect(ear, |e| &e.out, end, |e| &e.input);
+                let run = graph.start(&options).unwrap();
+                drop(writer);
+                run.wait().unwrap();
+            }
+            assert_eq!(open_files(), before, "{scheduler:?}");
         }
     });
 }

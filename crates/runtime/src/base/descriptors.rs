@@ -5,10 +5,10 @@
 
 use crate::base::quiescence::WorkerInbox;
 use onbeat_os::poll::{Interest, Poll};
-use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Number of the item by which an inbox learns that descriptors are ready.
 pub(crate) const ITEM: u32 = 2;
@@ -18,12 +18,14 @@ const LOOK_NS: u64 = 50_000;
 
 /// The operators of a part whose descriptors are ready, one bit each.
 pub(crate) struct ReadyOperators {
-    pub inbox: Arc<WorkerInbox>,
+    /// Weak: the inbox wakes its pool, which has this.
+    inbox: Weak<WorkerInbox>,
     bits: Box<[AtomicU64]>,
 }
 
 impl ReadyOperators {
-    pub fn new(inbox: Arc<WorkerInbox>, operators: usize) -> Self {
+    pub fn new(inbox: &Arc<WorkerInbox>, operators: usize) -> Self {
+        let inbox = Arc::downgrade(inbox);
         ReadyOperators { inbox, bits: (0..operators.div_ceil(64)).map(|_| AtomicU64::new(0)).collect() }
     }
 
@@ -31,7 +33,9 @@ impl ReadyOperators {
         if let Some(bits) = self.bits.get(operator as usize / 64) {
             // Relaxed: `schedule` publishes the bit, and the drain of the inbox acquires it.
             bits.fetch_or(1 << (operator % 64), Ordering::Relaxed);
-            self.inbox.schedule(0, ITEM);
+            if let Some(inbox) = self.inbox.upgrade() {
+                inbox.schedule(0, ITEM);
+            }
         }
     }
 }
@@ -42,13 +46,20 @@ pub(crate) struct Descriptors {
     poll: OnceLock<Arc<Poll>>,
     /// By part of the run.
     parts: Arc<[ReadyOperators]>,
-    /// Time before which no thread at work looks again, on the run's clock.
+    /// Real time before which no thread at work looks again.
     next_look_ns: AtomicU64,
+    /// Whether a thread of a pool that has no work waits for the set. Threads at work leave it to that one.
+    pub is_watched: AtomicBool,
 }
 
 impl Descriptors {
     pub fn new(parts: Arc<[ReadyOperators]>) -> Self {
-        Descriptors { poll: OnceLock::new(), parts, next_look_ns: AtomicU64::new(0) }
+        Descriptors {
+            poll: OnceLock::new(),
+            parts,
+            next_look_ns: AtomicU64::new(0),
+            is_watched: AtomicBool::new(false),
+        }
     }
 
     /// Notifies the operator once when the descriptor is ready. False if it is always ready, as regular files
@@ -82,18 +93,21 @@ impl Descriptors {
         rings.unwrap_or(false)
     }
 
-    /// When a thread at work looks next, on the run's clock. `None` while there is nothing to look at.
+    /// Real time at which a thread at work looks next. `None` while there is nothing to look at.
     #[inline]
     pub fn next_look_ns(&self) -> Option<u64> {
-        // Relaxed: a hint.
-        self.poll.get().map(|_| self.next_look_ns.load(Ordering::Relaxed))
+        // Relaxed: hints.
+        let is_open = self.poll.get().is_some() && !self.is_watched.load(Ordering::Relaxed);
+        is_open.then(|| self.next_look_ns.load(Ordering::Relaxed))
     }
 
-    /// [`look`](Self::look), unless a thread has looked a short time ago.
+    /// [`look`](Self::look) at a real time, unless a thread has looked a short time ago.
     #[inline]
-    pub fn look_at(&self, now_ns: u64) {
-        if self.next_look_ns().is_some_and(|next_ns| now_ns >= next_ns) {
-            self.next_look_ns.store(now_ns + LOOK_NS, Ordering::Relaxed);
+    pub fn look_at(&self, real_ns: impl FnOnce() -> u64) {
+        let Some(next_ns) = self.next_look_ns() else { return };
+        let real_ns = real_ns();
+        if real_ns >= next_ns {
+            self.next_look_ns.store(real_ns + LOOK_NS, Ordering::Relaxed);
             self.look();
         }
     }

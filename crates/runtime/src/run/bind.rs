@@ -148,7 +148,7 @@ fn share_descriptors(plan: &Plan, team: &Team, pools: &[Option<Arc<WorkerPool>>]
     let operators = |part: usize| plan.operators.iter().filter(|operator| operator.part == part).count();
     let inboxes = team.inboxes.iter().enumerate();
     let ready: Arc<[ReadyOperators]> =
-        inboxes.map(|(part, inbox)| ReadyOperators::new(Arc::clone(inbox), operators(part))).collect();
+        inboxes.map(|(part, inbox)| ReadyOperators::new(inbox, operators(part))).collect();
     let new = || Arc::new(Descriptors::new(Arc::clone(&ready)));
     let of = |pool: &Arc<WorkerPool>| Arc::clone(pool.descriptors.get_or_init(new));
     pools.iter().map(|pool| pool.as_ref().map_or_else(new, of)).collect()

@@ -132,7 +132,7 @@ fn work(thread: &WorkerThread<'_>, pool: &WorkerPool, place: usize, clock: &RunC
     while !pool.is_over() {
         round = round.wrapping_add(1);
         pool.fire_alarms(now_ns);
-        pool.look_at_descriptors(|| clock.now_ns());
+        pool.look_at_descriptors(now_ns);
         let Some((number, part)) = pool.next(place, round) else {
             if pool.help(place, now_ns, |worker| thread.control.barrier.is_given_up(worker)) {
                 continue;

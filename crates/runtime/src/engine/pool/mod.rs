@@ -64,8 +64,6 @@ pub(crate) struct ThreadPool<P> {
     wave_count: AtomicU32,
     /// What the operators of the parts wait for. Set before the first step.
     pub descriptors: OnceLock<Arc<Descriptors>>,
-    /// Whether a parked thread watches them.
-    is_watched: AtomicBool,
 }
 
 /// Polls for another wave after one has closed: most often the next one opens at once.
@@ -137,7 +135,6 @@ impl<P: PoolPart> ThreadPool<P> {
             waves: (0..parts).map(|_| OnceLock::new()).collect(),
             wave_count: AtomicU32::new(0),
             descriptors: OnceLock::new(),
-            is_watched: AtomicBool::new(false),
         }
     }
 

@@ -12,20 +12,21 @@ use std::sync::Arc;
 
 impl<P: PoolPart> ThreadPool<P> {
     /// Notifies the operators whose descriptors are ready, unless a thread has looked a short time ago.
-    pub fn look_at_descriptors(&self, now_ns: impl Fn() -> u64) {
-        if let Some(descriptors) = self.used_descriptors() {
-            descriptors.look_at(now_ns());
+    pub fn look_at_descriptors(&self, real_ns: impl Fn() -> u64) {
+        if let Some(descriptors) = self.descriptors.get() {
+            descriptors.look_at(real_ns);
         }
     }
 
     /// Waits for a part to run, a wave, a descriptor or an alarm.
     pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
         // Acquire pairs with the Release below: watches follow each other.
-        let watched = self.used_descriptors().filter(|_| !self.is_watched.swap(true, Ordering::Acquire));
+        let watched = self.used_descriptors();
+        let watched = watched.filter(|descriptors| !descriptors.is_watched.swap(true, Ordering::Acquire));
         let at = WaitPlace { parker, descriptors: watched.map(|descriptors| &**descriptors) };
         self.rest_at(thread, idle, &at, now_ns);
-        if watched.is_some() {
-            self.is_watched.store(false, Ordering::Release);
+        if let Some(descriptors) = watched {
+            descriptors.is_watched.store(false, Ordering::Release);
         }
     }
 
@@ -39,12 +40,14 @@ impl<P: PoolPart> ThreadPool<P> {
             // A look at descriptors may have woken a part, which this thread keeps.
             is_open && is_new.get() || self.has_parts() || self.others_wait()
         };
-        if idle.spin_at(at, u64::MAX, || has_work() || self.has_due(&now_ns), &now_ns)
+        // The thread that watched may have found work: then this one comes again, and watches.
+        let lacks_watch = || at.descriptors.is_none() && self.needs_watch();
+        if idle.spin_at(at, u64::MAX, || has_work() || self.has_due(&now_ns) || lacks_watch(), &now_ns)
             || !self.tasks.begin_park(thread)
         {
             return;
         }
-        if at.descriptors.is_none() && self.needs_watch() {
+        if lacks_watch() {
             self.tasks.end_park(thread);
             return;
         }
@@ -76,13 +79,12 @@ impl<P: PoolPart> ThreadPool<P> {
     /// Whether there are descriptors that no thread watches. Asked by a thread that has announced that it
     /// parks, with a fence after that; partner: the fence in `TaskPool::take_sleeper`.
     fn needs_watch(&self) -> bool {
-        self.used_descriptors().is_some() && !self.is_watched.load(Ordering::Relaxed)
+        self.used_descriptors().is_some_and(|descriptors| !descriptors.is_watched.load(Ordering::Relaxed))
     }
 
     /// A parked thread that the caller wakes so that it watches the descriptors, if no thread does.
     fn watcher_for_descriptors(&self, thread: usize) -> Option<usize> {
-        self.used_descriptors()?;
-        if self.is_watched.load(Ordering::Relaxed) { None } else { self.tasks.take_sleeper(thread) }
+        self.needs_watch().then(|| self.tasks.take_sleeper(thread)).flatten()
     }
 
     fn used_descriptors(&self) -> Option<&Arc<Descriptors>> {

@@ -137,10 +137,24 @@ impl Worker {
             // Relaxed: a fact for explanations, which orders nothing.
             self.control.board.operators[node.plan].awaits_descriptors.store(true, Ordering::Relaxed);
         }
+        if self.stop.is_stopping && !cx.waiting.knows_stop {
+            // The stop came while the step ran: the operator may wait less long now.
+            self.timers.clear(operator);
+            return self.step_again(cx, operator);
+        }
         match cx.waiting.until_ns {
             NEVER => self.timers.clear(operator),
             until_ns => self.timers.set(operator, until_ns),
         }
+    }
+
+    /// Has an operator stepped that waited in a step for a time or a descriptor, whatever its conditions say.
+    pub(super) fn step_again(&mut self, cx: &mut Context, operator: u32) {
+        self.nodes[operator as usize].awaits_descriptor = false;
+        if let Some(conditions) = &mut self.conditions[operator as usize] {
+            conditions.again = true;
+        }
+        self.recheck(cx, operator);
     }
 
     /// Makes an operator ready that made progress in this step and has messages left, if its pops alone do

@@ -4,6 +4,7 @@
 use super::{Failure, Worker};
 use crate::base::error::Error;
 use crate::base::panic::panic_text;
+use crate::base::quiescence::NEVER;
 use crate::operator::Step;
 use crate::operator::context::{Context, NONE};
 use crate::operator::when::{Asks, Compiled, Readiness, View};
@@ -73,7 +74,8 @@ impl Worker {
         conditions.steps += 1;
         let source = self.nodes[operator as usize].source;
         conditions.again = !source && matches!(outcome, Ok(Step::Again));
-        conditions.until_ns = matches!(outcome, Ok(Step::Until)).then_some(cx.waiting.until_ns);
+        let until_ns = Some(cx.waiting.until_ns).filter(|&until_ns| until_ns != NEVER);
+        conditions.until_ns = until_ns.filter(|_| matches!(outcome, Ok(Step::Until)));
         let stepped =
             |list: &mut [Compiled], view: &View<'_>| list.iter_mut().for_each(|it| it.stepped(view));
         match self.with_conditions(cx, operator, false, stepped) {

@@ -29,7 +29,7 @@ impl Worker {
     #[inline(never)]
     fn poll_now(&mut self, cx: &mut Context, end_ns: u64) {
         self.control.publish(end_ns, cx.stamp.time_ns);
-        self.seat.descriptors.look_at(end_ns);
+        self.seat.descriptors.look_at(|| cx.clock.real_at(end_ns));
         self.check_stop(cx, end_ns);
         self.fire_timers(cx, end_ns);
         if self.control.board.is_called(self.seat.part) {
@@ -53,7 +53,7 @@ impl Worker {
     /// Takes in what changed elsewhere, between two turns of sources. Most often only the time has changed.
     #[inline]
     pub(super) fn poll_in_passing(&mut self, cx: &mut Context, now_ns: u64) {
-        self.seat.descriptors.look_at(now_ns);
+        self.seat.descriptors.look_at(|| cx.clock.real_at(now_ns));
         if !self.seat.inbox().is_empty() {
             self.take_notifications(cx);
         }
@@ -95,9 +95,10 @@ impl Worker {
     /// Schedules the operators whose descriptors are ready.
     fn take_ready_descriptors(&mut self, cx: &mut Context) {
         let descriptors = Arc::clone(&self.seat.descriptors);
-        descriptors.take(self.seat.part, |operator| {
-            self.nodes[operator as usize].awaits_descriptor = false;
-            self.recheck(cx, operator);
+        descriptors.take(self.seat.part, |operator| match self.nodes[operator as usize].awaits_descriptor {
+            true => self.step_again(cx, operator),
+            // A condition waited for it, or the operator goes on for another reason.
+            false => self.recheck(cx, operator),
         });
     }
 

@@ -19,8 +19,13 @@ impl Worker {
         let hot = cx.hot[operator as usize];
         let timed = self.meters[operator as usize].count(hot.every);
         // If a source was picked in its turn, the turn has begun already.
-        if hot.flags & (flag::RESUME | flag::SOURCE) != 0 && self.turns.on_turn != operator {
-            self.resume(cx, operator);
+        if hot.flags & (flag::RESUME | flag::SOURCE) != 0 {
+            // A wait that an earlier step asked for is over, and one that it did not return does not count.
+            self.nodes[operator as usize].awaits_descriptor = false;
+            cx.waiting.is_armed = false;
+            if self.turns.on_turn != operator {
+                self.resume(cx, operator);
+            }
         }
         if hot.flags & flag::MULTI != 0 && !cx.waiting.kept.is_empty() {
             self.wait_for_all(cx, operator);

@@ -52,8 +52,8 @@ impl Worker {
         // from now on.
         self.fire_timers(cx, u64::MAX);
         for operator in 0..self.nodes.len() as u32 {
-            if std::mem::take(&mut self.nodes[operator as usize].awaits_descriptor) {
-                self.schedule(cx, operator);
+            if self.nodes[operator as usize].awaits_descriptor {
+                self.step_again(cx, operator);
             }
         }
         for operator in 0..self.nodes.len() as u32 {

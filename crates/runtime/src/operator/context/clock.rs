@@ -71,6 +71,27 @@ impl RunClock {
         }
     }
 
+    /// The real time at a present time on this clock.
+    #[inline]
+    pub fn real_at(&self, now_ns: u64) -> u64 {
+        match self {
+            RunClock::Real(_) => now_ns,
+            RunClock::Scaled { .. } => self.to_real(now_ns),
+            RunClock::Manual(_) => self.real_ns(),
+        }
+    }
+
+    /// When this clock comes to a real time; `None` where time is virtual.
+    pub fn of_real(&self, real_ns: u64) -> Option<u64> {
+        match self {
+            RunClock::Real(_) => Some(real_ns),
+            RunClock::Scaled { origin_ns, scale, .. } => {
+                Some(origin_ns + (real_ns.saturating_sub(*origin_ns) as f64 * scale) as u64)
+            }
+            RunClock::Manual(_) => None,
+        }
+    }
+
     /// The real time, whatever the run goes by.
     pub fn real_ns(&self) -> u64 {
         match self {

@@ -15,12 +15,16 @@ const VIRTUAL_NS: u64 = 1_000_000;
 impl Context {
     /// Waits for data in a socket, pipe or device. Return the result from the step: the operator is stepped
     /// again when a read would not block, or when a message comes. The worker sleeps meanwhile, or does other
-    /// work; under every scheduler, nothing polls by time. End of file and errors count as data.
+    /// work: then it looks every 50 µs, and a spinning one at every eighth poll. End of file and errors count
+    /// as data.
     ///
-    /// A step may also come without data, so read without blocking. A regular file is always ready.
+    /// A step may also come without data, so read without blocking. A regular file is always ready. A step
+    /// waits for one descriptor: if it asks several times, the last call counts. A descriptor is waited for
+    /// by one operator, in one direction; clone it (`try_clone`) for another one.
     ///
     /// Under the manual clock, where nothing outside the run keeps virtual time, the operator is stepped
-    /// every millisecond of virtual time, at intervals of at least 50 µs.
+    /// every millisecond of virtual time, at intervals of at least 50 µs. A source that never waits keeps
+    /// virtual time, and so this operator, where it is.
     ///
     /// ```
     /// use onbeat_runtime::{Context, Error, Output, Step};

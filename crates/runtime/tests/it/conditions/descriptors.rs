@@ -2,16 +2,20 @@
 
 use super::{keep, numbers, ways};
 use crate::watchdog::watched;
-use onbeat_runtime::{Context, Error, Graph, Idle, Input, Operator, Options, Output, Ports, Step};
+use onbeat_runtime::{
+    Context, Error, Graph, Handle, Idle, Input, Operator, Options, Output, Ports, Scheduler, Share, Step,
+};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn all_ways() -> impl Iterator<Item = Options> {
+pub fn all_ways() -> impl Iterator<Item = Options> {
     let mut all = ways();
     for idle in [Idle::Spin, Idle::SpinFor(50_000), Idle::Early(50_000)] {
         all.push(Options { idle, ..Options::default() });
+        let (scheduler, share) = (Scheduler::Event, Share::Heavy);
+        all.push(Options { scheduler, share, idle, workers: Some(2), ..Options::default() });
     }
     all.into_iter()
 }
@@ -109,7 +113,7 @@ fn one_beside_a_busy_source_gets_its_data() {
 }
 
 /// Writes numbers to a stream, 8 bytes each. While the stream takes none, it waits.
-struct Writer {
+pub struct Writer {
     input: Input<u64>,
     stream: UnixStream,
     left: Vec<u8>,
@@ -143,18 +147,18 @@ impl Operator for Writer {
     }
 }
 
-fn writer(graph: &mut Graph, count: u64) -> (UnixStream, Arc<Mutex<bool>>) {
+pub fn writer(graph: &mut Graph, count: u64) -> (Handle<Writer>, UnixStream, Arc<Mutex<bool>>) {
     let (far, stream) = UnixStream::pair().unwrap();
     stream.set_nonblocking(true).unwrap();
     numbers(graph, count);
     let ended_by_stop = Arc::new(Mutex::new(false));
     let left = Vec::with_capacity(1024);
-    graph.add(
+    let writer = graph.add(
         "writer",
         Writer { input: Input::default(), stream, left, ended_by_stop: Arc::clone(&ended_by_stop) },
     );
     graph.connect_names("numbers", "writer");
-    (far, ended_by_stop)
+    (writer, far, ended_by_stop)
 }
 
 #[test]
@@ -162,7 +166,7 @@ fn a_sink_waits_until_its_peer_reads() {
     watched(60, || {
         for options in all_ways() {
             let mut graph = Graph::new("writes");
-            let (mut far, _) = writer(&mut graph, 2000);
+            let (_, mut far, _) = writer(&mut graph, 2000);
             let run = graph.start(&options).unwrap();
             std::thread::sleep(Duration::from_millis(5));
             let mut bytes = Vec::new();
@@ -181,7 +185,7 @@ fn a_stop_ends_the_wait() {
     watched(60, || {
         for options in all_ways() {
             let mut graph = Graph::new("stops");
-            let (_far, ended_by_stop) = writer(&mut graph, u64::MAX);
+            let (_, _far, ended_by_stop) = writer(&mut graph, u64::MAX);
             let run = graph.start(&options).unwrap();
             std::thread::sleep(Duration::from_millis(20));
             run.stop();

@@ -7,6 +7,7 @@ mod never;
 mod outside;
 mod room;
 mod time;
+mod waits;
 
 use onbeat_runtime::{
     ClockKind, Context, Error, Graph, Handle, Idle, Input, Operator, Options, Output, Ports, Scheduler,

@@ -210,7 +210,8 @@ impl Worker {
     ) -> Option<(PassState<'w>, &'w mut Executor)> {
         let alarm_ns = self.alarm_ns();
         // A pass ends in time for a look.
-        let alarm_ns = [alarm_ns, self.seat.descriptors.next_look_ns()].into_iter().flatten().min();
+        let look_ns = self.seat.descriptors.next_look_ns().and_then(|look_ns| cx.clock.of_real(look_ns));
+        let alarm_ns = [alarm_ns, look_ns].into_iter().flatten().min();
         let chain = self.chains[first as usize].as_mut()?;
         let (before, rest) = self.operators.split_at_mut(first as usize);
         let (inside, after) = rest.split_at_mut((chain.last - first) as usize + 1);

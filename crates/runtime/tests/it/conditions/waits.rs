@@ -1,0 +1,125 @@
+//! Waits for descriptors beside conditions, and stops in the middle of a step.
+
+use super::descriptors::{all_ways, writer};
+use super::numbers;
+use crate::watchdog::watched;
+use onbeat_runtime::{Context, Error, Graph, Input, Operator, Ports, Step, When};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Takes a message, lets the test ask for a stop, and only then waits for a peer that never reads.
+struct Surprised {
+    input: Input<u64>,
+    stream: UnixStream,
+    is_in_step: Arc<AtomicBool>,
+    is_asked: Arc<AtomicBool>,
+}
+
+impl Operator for Surprised {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if cx.is_stopping() {
+            while self.input.pop(cx).is_some() {}
+            return Ok(Step::Done);
+        }
+        if self.input.pop(cx).is_none() {
+            return Ok(Step::Wait);
+        }
+        self.is_in_step.store(true, Ordering::Release);
+        while !self.is_asked.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        cx.writable(&self.stream)
+    }
+}
+
+/// A stream that takes no more, and its other end.
+fn full() -> (UnixStream, UnixStream) {
+    let (far, mut stream) = UnixStream::pair().unwrap();
+    stream.set_nonblocking(true).unwrap();
+    while std::io::Write::write(&mut stream, &[0; 4096]).is_ok() {}
+    (far, stream)
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_step_ends_the_wait_that_it_asks_for() {
+    watched(60, || {
+        for options in all_ways() {
+            let (_far, stream) = full();
+            let [is_in_step, is_asked] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+            let mut graph = Graph::new("surprised");
+            numbers(&mut graph, u64::MAX);
+            let (in_step, asked) = (Arc::clone(&is_in_step), Arc::clone(&is_asked));
+            graph.add(
+                "surprised",
+                Surprised { input: Input::default(), stream, is_in_step: in_step, is_asked: asked },
+            );
+            graph.connect_names("numbers", "surprised");
+            let run = graph.start(&options).unwrap();
+            while !is_in_step.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            run.stop();
+            is_asked.store(true, Ordering::Release);
+            run.wait().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_sink_with_conditions_writes_the_rest_when_its_peer_reads() {
+    watched(60, || {
+        for options in all_ways() {
+            let mut graph = Graph::new("conditional");
+            let (writer, mut far, _) = writer(&mut graph, 2000);
+            graph.when(writer, When::messages("in", 1));
+            let run = graph.start(&options).unwrap();
+            let mut bytes = Vec::new();
+            far.read_to_end(&mut bytes).unwrap();
+            let record = run.wait().unwrap();
+            assert_eq!((record.result.exit_status, bytes.len()), (0, 2000 * 1024), "{options:?}");
+        }
+    });
+}
+
+/// Waits for a peer in its first step, and for messages alone from then on.
+struct Undecided {
+    input: Input<u64>,
+    stream: UnixStream,
+    has_waited: bool,
+}
+
+impl Operator for Undecided {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.input.pop(cx).is_none() {
+            return Ok(Step::Wait);
+        }
+        if std::mem::replace(&mut self.has_waited, true) {
+            return Ok(Step::Wait);
+        }
+        cx.writable(&self.stream)
+    }
+}
+
+#[test]
+fn a_wait_that_a_message_has_ended_is_forgotten() {
+    watched(60, || {
+        for options in all_ways() {
+            let (_far, stream) = full();
+            let mut graph = Graph::new("undecided");
+            numbers(&mut graph, 10);
+            let undecided = Undecided { input: Input::default(), stream, has_waited: false };
+            graph.add("undecided", undecided);
+            graph.connect_names("numbers", "undecided");
+            let record = graph.run(&options).unwrap();
+            assert_eq!(record.result.exit_status, 0);
+        }
+    });
+}
