@@ -21,7 +21,7 @@ pub fn all_ways() -> impl Iterator<Item = Options> {
 }
 
 /// Sends the first byte of each datagram. An empty datagram is the end.
-struct Receiver {
+pub struct Receiver {
     socket: UnixDatagram,
     out: Output<u64>,
     /// Reads one datagram per step instead of all.
@@ -29,7 +29,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn new(one_each: bool) -> (UnixDatagram, Self) {
+    pub fn new(one_each: bool) -> (UnixDatagram, Self) {
         let (far, socket) = UnixDatagram::pair().unwrap();
         socket.set_nonblocking(true).unwrap();
         (far, Receiver { socket, out: Output::default(), one_each })
@@ -147,18 +147,22 @@ impl Operator for Writer {
     }
 }
 
-pub fn writer(graph: &mut Graph, count: u64) -> (Handle<Writer>, UnixStream, Arc<Mutex<bool>>) {
+fn writer(graph: &mut Graph, count: u64) -> (UnixStream, Arc<Mutex<bool>>) {
     let (far, stream) = UnixStream::pair().unwrap();
     stream.set_nonblocking(true).unwrap();
     numbers(graph, count);
+    let (_, ended_by_stop) = writer_to(graph, stream);
+    (far, ended_by_stop)
+}
+
+/// Writes what the operator "numbers" sends.
+pub fn writer_to(graph: &mut Graph, stream: UnixStream) -> (Handle<Writer>, Arc<Mutex<bool>>) {
     let ended_by_stop = Arc::new(Mutex::new(false));
     let left = Vec::with_capacity(1024);
-    let writer = graph.add(
-        "writer",
-        Writer { input: Input::default(), stream, left, ended_by_stop: Arc::clone(&ended_by_stop) },
-    );
+    let told = Arc::clone(&ended_by_stop);
+    let writer = graph.add("writer", Writer { input: Input::default(), stream, left, ended_by_stop: told });
     graph.connect_names("numbers", "writer");
-    (writer, far, ended_by_stop)
+    (writer, ended_by_stop)
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn a_sink_waits_until_its_peer_reads() {
     watched(60, || {
         for options in all_ways() {
             let mut graph = Graph::new("writes");
-            let (_, mut far, _) = writer(&mut graph, 2000);
+            let (mut far, _) = writer(&mut graph, 2000);
             let run = graph.start(&options).unwrap();
             std::thread::sleep(Duration::from_millis(5));
             let mut bytes = Vec::new();
@@ -185,7 +189,7 @@ fn a_stop_ends_the_wait() {
     watched(60, || {
         for options in all_ways() {
             let mut graph = Graph::new("stops");
-            let (_, _far, ended_by_stop) = writer(&mut graph, u64::MAX);
+            let (_far, ended_by_stop) = writer(&mut graph, u64::MAX);
             let run = graph.start(&options).unwrap();
             std::thread::sleep(Duration::from_millis(20));
             run.stop();
