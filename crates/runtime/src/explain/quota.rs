@@ -1,14 +1,39 @@
 //! Whether a thread has a part of its core only: a quota of its control group, or of one above it.
 
+use super::case::{Scheduling, ThreadFacts};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Shortest time from one look at the quotas to the next: a look takes some 20 µs per thread.
+const LOOK_NS: u64 = 100_000_000;
+
+/// When the quotas were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Quotas {
+    next_ns: u64,
+}
+
+impl Quotas {
+    /// Takes down which threads have a quota, if that is some time ago. Threads change their group while they
+    /// run.
+    pub fn refresh(&mut self, threads: &mut [ThreadFacts]) {
+        let now_ns = onbeat_os::clock::monotonic_ns();
+        if now_ns < self.next_ns {
+            return;
+        }
+        self.next_ns = now_ns + LOOK_NS;
+        for thread in threads.iter_mut().filter(|thread| thread.scheduling == Scheduling::Fair) {
+            thread.has_quota = has_quota(thread.tid);
+        }
+    }
+}
 
 /// Where the two versions of control groups lie. The controller is in the name of the folder in the first.
 const FIRST: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
 const SECOND: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 /// Whether a thread of this process has a quota now.
-pub(super) fn has_quota(tid: i32) -> bool {
+fn has_quota(tid: i32) -> bool {
     let groups = fs::read_to_string(format!("/proc/self/task/{tid}/cgroup")).unwrap_or_default();
     groups.lines().any(|line| {
         // Number, controllers, path: no controllers in the second version.

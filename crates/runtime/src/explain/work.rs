@@ -1,10 +1,10 @@
 //! Loop of the recorder's thread: it keeps the last seconds of a run, and explains each miss after its end.
 
-use super::case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};
+use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
 use super::findings::{Findings, key, table};
 use super::kept::{KeptSpans, LateHistory};
 use super::machine::{fault_cost_ns, has_fair_server, scheduling};
-use super::quota::has_quota;
+use super::quota::Quotas;
 use super::slowest::Slowest;
 use super::strays::Strays;
 use super::{explain, route, sentence};
@@ -25,8 +25,6 @@ use std::time::Duration;
 /// Interval between visits to the rings.
 const VISIT: Duration = Duration::from_millis(20);
 
-/// Shortest time from one look at the quotas to the next: a look takes some 20 µs per thread.
-const QUOTAS_NS: u64 = 100_000_000;
 /// Interval between checks of whether all worker threads have started.
 const START_POLL: Duration = Duration::from_micros(200);
 
@@ -73,8 +71,7 @@ pub(super) struct Work<'w> {
     follows_until_ns: u64,
     has_followed_far: bool,
     threads: Vec<ThreadFacts>,
-    /// Until when it is taken for granted which of them have a quota.
-    quotas_until_ns: u64,
+    quotas: Quotas,
     edges: Vec<EdgeFacts>,
     has_fair_server: bool,
     fault_ns: u64,
@@ -118,7 +115,7 @@ impl<'w> Work<'w> {
             waiting: VecDeque::new(),
             fresh: Vec::new(),
             threads: Vec::new(),
-            quotas_until_ns: 0,
+            quotas: Quotas::default(),
             start_ns: None,
             slowest: Slowest::new(plan),
             strays: Strays::default(),
@@ -270,7 +267,7 @@ impl<'w> Work<'w> {
             cores.iter().flat_map(|core| self.evidence.events(*core, window.clone())).collect();
         let faults = self.evidence.page_faults(window.clone());
         let counted = self.evidence.counted(backlog_ns..window.end);
-        self.look_at_quotas();
+        self.quotas.refresh(&mut self.threads);
         let operators = self.operators();
         explain(&Case {
             due_ns: late.due_ns,
@@ -289,18 +286,6 @@ impl<'w> Work<'w> {
             has_fair_server: self.has_fair_server,
             fault_ns: self.fault_ns,
         })
-    }
-
-    /// Takes down which threads have a quota. Threads change their group while they run.
-    fn look_at_quotas(&mut self) {
-        let now_ns = onbeat_os::clock::monotonic_ns();
-        if now_ns < self.quotas_until_ns {
-            return;
-        }
-        self.quotas_until_ns = now_ns + QUOTAS_NS;
-        for thread in self.threads.iter_mut().filter(|thread| thread.scheduling == Scheduling::Fair) {
-            thread.has_quota = has_quota(thread.tid);
-        }
     }
 
     /// Whether the evidence is complete: an event that was not seen did not happen.
@@ -324,7 +309,7 @@ impl<'w> Work<'w> {
             |(number, (operator, steps)): (usize, (&crate::OperatorPlan, &Histogram))| OperatorFacts {
                 name: operator.name.clone(),
                 is_source: operator.source,
-                // Relaxed: set before the first wait, and a wait of which this does not know is explained less well.
+                // Relaxed: a wait of which this does not know yet is explained less well.
                 awaits_descriptors: slots[number].awaits_descriptors.load(Ordering::Relaxed),
                 budget_ns: operator.budget_ns,
                 // Fewer than 3 steps give no usual duration.

@@ -191,7 +191,7 @@ impl When {
 
     /// A read from this file would not block: data has come, or the end. Meant for sockets, pipes and
     /// eventfds; regular files are always readable. The worker waits for it as for messages. An operator can
-    /// also wait within its steps: [`Context::readable`].
+    /// also wait within its steps: [`Context::readable`](crate::Context::readable).
     pub fn readable(file: impl Into<OwnedFd>) -> Self {
         When(Requirement::Readable(Arc::new(file.into())))
     }

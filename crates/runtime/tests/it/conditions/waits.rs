@@ -3,11 +3,11 @@
 use super::descriptors::{Receiver, all_ways, writer_to};
 use super::numbers;
 use crate::watchdog::watched;
+use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_runtime::{Context, Error, Graph, Input, Operator, Ports, Step, When};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Takes a message, lets the test ask for a stop, and only then waits for a peer that never reads.
