@@ -1,6 +1,7 @@
 //! Headerless files of raw samples, as many radios write them.
 
 use crate::check;
+use crate::flush_timer::FlushTimer;
 use crate::format::{
     Channels, FileLayout, FileSample, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
 };
@@ -128,8 +129,8 @@ impl<T: FileSample> Operator for IqSource<T> {
 /// Writes samples to a headerless file in a [`SampleFormat`], several channels interleaved sample by sample.
 ///
 /// The file is called "NAME.part" until it is complete. If the run fails, that file is left with the data so
-/// far. All channels must have the same sample rate; the file ends with the shortest. Sample rate, tags and
-/// shapes are not written. If no chunk arrives, no file is created.
+/// far; if the process is killed, with the data up to the last second. All channels must have the same sample
+/// rate; the file ends with the shortest. Sample rate, tags and shapes are not written. If no chunk arrives, no file is created.
 pub struct IqSink<T: FileSample> {
     /// Samples of the only channel.
     pub input: Input<Chunk<T>>,
@@ -139,6 +140,7 @@ pub struct IqSink<T: FileSample> {
     path: PathBuf,
     format: SampleFormat,
     writer: Option<SampleWriter>,
+    flush: FlushTimer,
 }
 
 impl<T: FileSample> IqSink<T> {
@@ -155,6 +157,7 @@ impl<T: FileSample> IqSink<T> {
             path: path.into(),
             format,
             writer: None,
+            flush: FlushTimer::default(),
         })
     }
 
@@ -181,11 +184,17 @@ impl<T: FileSample> Operator for IqSink<T> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let Some(writer) = &mut self.writer else { return Ok(Step::Done) };
+        if self.flush.is_due() {
+            writer.flush()?;
+        }
         let inputs = one_or_all(&mut self.input, &mut self.inputs);
-        let Some(count) = self.streams.take(inputs, cx)? else { return Ok(self.streams.wait(inputs, cx)) };
+        let Some(count) = self.streams.take(inputs, cx)? else {
+            let wait = self.streams.wait(inputs, cx);
+            return Ok(self.flush.wait(writer.is_buffered(), wait, cx));
+        };
         self.streams.frames(count, |samples| writer.write(samples))?;
         self.streams.consume(count);
-        Ok(self.streams.rest())
+        Ok(self.flush.wait(writer.is_buffered(), self.streams.rest(), cx))
     }
 
     fn restartable(&self) -> Result<(), Error> {

@@ -76,6 +76,7 @@ mod counter;
 mod delay;
 pub mod dsp;
 mod filters;
+mod flush_timer;
 mod format;
 mod iq;
 pub mod lanes;

@@ -1,5 +1,6 @@
 //! A sink for single values.
 
+use crate::flush_timer::FlushTimer;
 use crate::format::once;
 use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
@@ -7,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Summarises single values: at the end, a note gives their number, and the lowest, highest and last finite
 /// value. With a file, the sink writes every n-th value as a line `seconds,value`.
@@ -17,6 +18,7 @@ pub struct ValueSink {
     path: Option<PathBuf>,
     every: u64,
     file: Option<(BufWriter<File>, PartFile)>,
+    flush: FlushTimer,
     count: u64,
     finite: u64,
     least: f64,
@@ -38,6 +40,7 @@ impl ValueSink {
             path,
             every,
             file: None,
+            flush: FlushTimer::default(),
             count: 0,
             finite: 0,
             least: f64::INFINITY,
@@ -49,8 +52,12 @@ impl ValueSink {
     fn write(&mut self, time_ns: u64, value: f64) -> Result<(), Error> {
         let Some((file, part)) = &mut self.file else { return Ok(()) };
         writeln!(file, "{:.9},{value}", time_ns as f64 / 1e9)
-            .map_err(|error| Error::with_source(format!("cannot write {}", part.target().display()), error))
+            .map_err(|error| cannot_write(part.target(), error))
     }
+}
+
+fn cannot_write(path: &Path, error: std::io::Error) -> Error {
+    Error::with_source(format!("cannot write {}", path.display()), error)
 }
 
 impl Operator for ValueSink {
@@ -69,6 +76,9 @@ impl Operator for ValueSink {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some((file, part)) = self.file.as_mut().filter(|_| self.flush.is_due()) {
+            file.flush().map_err(|error| cannot_write(part.target(), error))?;
+        }
         if let Some(value) = self.input.pop(cx) {
             if self.count.is_multiple_of(self.every) {
                 self.write(cx.stamp().time_ns, value)?;
@@ -78,8 +88,11 @@ impl Operator for ValueSink {
                 self.finite += 1;
                 (self.least, self.most, self.last) = (self.least.min(value), self.most.max(value), value);
             }
+        } else if self.input.is_ended(cx) {
+            return Ok(Step::Done);
         }
-        Ok(Step::Wait)
+        let is_buffered = self.file.as_ref().is_some_and(|(file, _)| !file.buffer().is_empty());
+        Ok(self.flush.wait(is_buffered, Step::Wait, cx))
     }
 
     fn restartable(&self) -> Result<(), Error> {
@@ -103,7 +116,7 @@ impl Operator for ValueSink {
                 }
                 return Ok(());
             }
-            written.map_err(|error| Error::with_source(format!("cannot write {}", path.display()), error))?;
+            written.map_err(|error| cannot_write(&path, error))?;
             part.finish()?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Writes WAV files.
 
 use crate::check;
+use crate::flush_timer::FlushTimer;
 use crate::format::once;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
 use crate::note;
@@ -36,7 +37,7 @@ pub enum WavFormat {
 /// Writes a WAV file of one or more channels.
 ///
 /// The file is called "NAME.part" until it is complete. If the run fails, that file is left with the data so
-/// far. All channels must have the same sample rate; the file ends with the shortest. A sample that is not
+/// far; if the process is killed, with the data up to the last second. All channels must have the same sample rate; the file ends with the shortest. A sample that is not
 /// finite becomes 0. If no chunk arrives, there is no sample rate, and no file is created.
 pub struct WavSink {
     /// Samples of the only channel.
@@ -49,6 +50,7 @@ pub struct WavSink {
     most_bytes: u64,
     part: Option<PartFile>,
     wave: Option<OpenWav>,
+    flush: FlushTimer,
 }
 
 impl WavSink {
@@ -63,6 +65,7 @@ impl WavSink {
             most_bytes: MOST_BYTES,
             part: None,
             wave: None,
+            flush: FlushTimer::default(),
         }
     }
 
@@ -124,7 +127,12 @@ impl WavSink {
             most,
             clipped: 0,
             not_finite: 0,
+            is_buffered: false,
         }))
+    }
+
+    fn is_buffered(&self) -> bool {
+        self.wave.as_ref().is_some_and(|wave| wave.is_buffered)
     }
 
     /// Notes the samples that were not written as they came.
@@ -162,6 +170,8 @@ struct OpenWav {
     most: u64,
     clipped: u64,
     not_finite: u64,
+    /// Whether samples were written that the file does not have yet.
+    is_buffered: bool,
 }
 
 impl OpenWav {
@@ -174,6 +184,7 @@ impl OpenWav {
                 self.most
             ))
         })?;
+        self.is_buffered = true;
         for block in samples.chunks(BLOCK) {
             let written = match self.format {
                 WavFormat::I16 => {
@@ -209,8 +220,16 @@ impl Operator for WavSink {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(wave) = self.wave.as_mut().filter(|_| self.flush.is_due()) {
+            // The header gets the length so far.
+            wave.writer.flush().map_err(|error| cannot_write(&self.path, error))?;
+            wave.is_buffered = false;
+        }
         let inputs = one_or_all(&mut self.input, &mut self.inputs);
-        let Some(count) = self.streams.take(inputs, cx)? else { return Ok(self.streams.wait(inputs, cx)) };
+        let Some(count) = self.streams.take(inputs, cx)? else {
+            let wait = self.streams.wait(inputs, cx);
+            return Ok(self.flush.wait(self.is_buffered(), wait, cx));
+        };
         let rate_hz = self.streams.rate_hz();
         if self.wave.is_none() {
             self.wave = self.begin(cx, rate_hz)?;
@@ -227,7 +246,7 @@ impl Operator for WavSink {
             self.streams.frames(count, |samples| wave.write(samples, &self.path))?;
         }
         self.streams.consume(count);
-        Ok(self.streams.rest())
+        Ok(self.flush.wait(self.is_buffered(), self.streams.rest(), cx))
     }
 
     fn restartable(&self) -> Result<(), Error> {

@@ -66,7 +66,13 @@ impl SampleWriter {
         self.file.write_all(bytes).map_err(|error| cannot("write", self.part.target(), error))
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
+    /// Whether samples are in the buffer that are not in the file.
+    pub fn is_buffered(&self) -> bool {
+        self.filled > 0
+    }
+
+    /// Writes the buffer to the file.
+    pub fn flush(&mut self) -> Result<(), Error> {
         let bytes = &self.buffer[..self.filled];
         self.filled = 0;
         if let Some(hash) = &mut self.hash {

@@ -2,6 +2,7 @@
 
 use super::meta;
 use super::notes::Notes;
+use crate::flush_timer::FlushTimer;
 use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
 use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
@@ -15,15 +16,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::path::PathBuf;
 
 /// Writes a SigMF recording of one or more channels: samples in a [`SampleFormat`], their rate and checksum,
 /// and tags as annotations and captures on the same samples.
 ///
 /// Both files are called "NAME.part" until they are complete; the metadata are renamed last. If the run
-/// fails, the data so far are left, without metadata. If no chunk arrives, there is no recording. Annotations
-/// are kept in memory until the end.
+/// fails, both are left with what came before. If the process is killed, the data are left up to the last
+/// second, with metadata that have no annotations and no checksum: annotations are kept in memory until the
+/// end. If no chunk arrives, there is no recording.
 ///
 /// [`SigmfSource`](crate::SigmfSource) describes which tags make up an annotation. Any other tag becomes an
 /// annotation with its key as the label and its value as `onbeat:value`, from which `sigmf.source` restores
@@ -41,6 +43,7 @@ pub struct SigmfSink<T: FileSample = Complex<f32>> {
     files: Option<(SampleWriter, PartFile)>,
     rate_hz: Option<f64>,
     notes: Notes,
+    flush: FlushTimer,
 }
 
 impl<T: FileSample> SigmfSink<T> {
@@ -60,6 +63,7 @@ impl<T: FileSample> SigmfSink<T> {
             files: None,
             rate_hz: None,
             notes: Notes::default(),
+            flush: FlushTimer::default(),
         })
     }
 
@@ -120,16 +124,18 @@ impl<T: FileSample> SigmfSink<T> {
         }
     }
 
-    /// The metadata for this many samples per channel and this checksum.
-    fn metadata(&mut self, samples: u64, sha512: String) -> String {
+    /// The metadata for this many samples per channel and this checksum; without it, those at the begin.
+    fn metadata(&mut self, samples: u64, sha512: Option<String>) -> String {
         let rate_hz = self.rate_hz.unwrap_or(0.0);
-        let notes = std::mem::take(&mut self.notes);
+        let notes = if sha512.is_some() { std::mem::take(&mut self.notes) } else { Notes::default() };
         let mut global = json!({ "core:version": "1.2.0", "core:datatype": self.format.name() });
         if rate_hz > 0.0 {
             global["core:sample_rate"] = rate_hz.into();
         }
         global["core:num_channels"] = self.inputs.len().max(1).into();
-        global["core:sha512"] = sha512.into();
+        if let Some(sha512) = sha512 {
+            global["core:sha512"] = sha512.into();
+        }
         global["core:recorder"] = "onbeat".into();
         if let Some(text) = &self.description {
             global["core:description"] = text.as_str().into();
@@ -140,6 +146,13 @@ impl<T: FileSample> SigmfSink<T> {
         let (captures, annotations) = notes.finish(samples, rate_hz);
         format!("{:#}\n", json!({ "global": global, "captures": captures, "annotations": annotations }))
     }
+}
+
+/// Replaces the text of a file.
+fn overwrite(part: &PartFile, text: &str) -> Result<(), Error> {
+    let mut file = part.handle()?;
+    let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(text.as_bytes()));
+    written.map_err(|error| Error::with_source(format!("cannot write {}", part.target().display()), error))
 }
 
 impl<T: FileSample> Operator for SigmfSink<T> {
@@ -155,15 +168,31 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let inputs = one_or_all(&mut self.input, &mut self.inputs);
-        let Some(count) = self.streams.take(inputs, cx)? else { return Ok(self.streams.wait(inputs, cx)) };
-        self.check_rate(self.streams.rate_hz())?;
-        self.take_tags(count);
-        if let Some((data, _)) = &mut self.files {
-            self.streams.frames(count, |samples| data.write(samples))?;
+        if let Some((data, _)) = self.files.as_mut().filter(|_| self.flush.is_due()) {
+            data.flush()?;
         }
-        self.streams.consume(count);
-        Ok(self.streams.rest())
+        let inputs = one_or_all(&mut self.input, &mut self.inputs);
+        let wait = match self.streams.take(inputs, cx)? {
+            None => self.streams.wait(inputs, cx),
+            Some(count) => {
+                let is_first = self.rate_hz.is_none();
+                self.check_rate(self.streams.rate_hz())?;
+                if is_first {
+                    let text = self.metadata(0, None);
+                    if let Some((_, meta)) = &self.files {
+                        overwrite(meta, &text)?;
+                    }
+                }
+                self.take_tags(count);
+                if let Some((data, _)) = &mut self.files {
+                    self.streams.frames(count, |samples| data.write(samples))?;
+                }
+                self.streams.consume(count);
+                self.streams.rest()
+            }
+        };
+        let is_buffered = self.files.as_ref().is_some_and(|(data, _)| data.is_buffered());
+        Ok(self.flush.wait(is_buffered, wait, cx))
     }
 
     fn restartable(&self) -> Result<(), Error> {
@@ -172,9 +201,17 @@ impl<T: FileSample> Operator for SigmfSink<T> {
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         let Some((mut data, meta)) = self.files.take() else { return Ok(()) };
+        if ending == Ending::Failed && data.samples == 0 {
+            return Ok(());
+        }
         if ending == Ending::Failed {
-            // Without the metadata: they have the checksum of all data.
+            // What cannot be written was lost by the failure; the rest is there.
+            if let Ok(sha512) = data.sha512() {
+                let text = self.metadata(self.streams.taken(), Some(sha512));
+                let _lost = overwrite(&meta, &text);
+            }
             data.keep(cx);
+            meta.keep(cx);
             return Ok(());
         }
         if data.samples == 0 {
@@ -186,11 +223,8 @@ impl<T: FileSample> Operator for SigmfSink<T> {
             cx.note("the input has no sample rate, so the recording has none");
         }
         let sha512 = data.sha512()?;
-        let text = self.metadata(self.streams.taken(), sha512);
-        let written = meta.handle()?.write_all(text.as_bytes());
-        written.map_err(|error| {
-            Error::with_source(format!("cannot write {}", meta.target().display()), error)
-        })?;
+        let text = self.metadata(self.streams.taken(), Some(sha512));
+        overwrite(&meta, &text)?;
         data.finish()?;
         meta.finish()
     }

@@ -3,6 +3,7 @@
 use super::address::time_ns;
 use super::patience::{usual, usual_ns};
 use super::standard::{Outgoing, Read, Stdin};
+use crate::flush_timer::FlushTimer;
 use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{
     Context, Ending, Error, Folders, Input, Kind, Merge, Operator, Output, Ports, Registry, Seconds, Step,
@@ -39,7 +40,7 @@ pub struct TextSink {
 }
 
 enum To {
-    File { part: PartFile, writer: BufWriter<File> },
+    File { part: PartFile, writer: BufWriter<File>, flush: FlushTimer },
     Stdout(Outgoing),
 }
 
@@ -67,7 +68,7 @@ impl Operator for TextSink {
         } else {
             let part = PartFile::create(&self.path)?;
             let writer = BufWriter::with_capacity(WAITING, part.handle()?);
-            To::File { part, writer }
+            To::File { part, writer, flush: FlushTimer::default() }
         });
         Ok(())
     }
@@ -75,11 +76,16 @@ impl Operator for TextSink {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match &mut self.to {
             None => Ok(Step::Done),
-            Some(To::File { writer, .. }) => {
+            Some(To::File { writer, flush, .. }) => {
+                if flush.is_due() {
+                    writer.flush().map_err(|error| cannot_write(&self.path, error))?;
+                }
                 if let Some(line) = self.input.pop(cx) {
                     writeln!(writer, "{line}").map_err(|error| cannot_write(&self.path, error))?;
+                } else if self.input.is_ended(cx) {
+                    return Ok(Step::Done);
                 }
-                Ok(Step::Wait)
+                Ok(flush.wait(!writer.buffer().is_empty(), Step::Wait, cx))
             }
             Some(To::Stdout(outgoing)) => {
                 while outgoing.bytes.len() < WAITING
@@ -98,7 +104,7 @@ impl Operator for TextSink {
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        let Some(To::File { part, mut writer }) = self.to.take() else { return Ok(()) };
+        let Some(To::File { part, mut writer, .. }) = self.to.take() else { return Ok(()) };
         let written = writer.flush();
         if ending == Ending::Failed {
             part.keep(cx);

@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use std::net::UdpSocket;
 use std::ops::Range;
 
+/// A datagram that comes this long after the one before does not wait for others to fill a chunk.
+const ALONE_NS: u64 = 50_000;
+
 /// Receives samples in UDP datagrams.
 ///
 /// Datagrams are plain: all bytes are samples. The stream ends when no datagram has arrived for `timeout`, or
@@ -101,6 +104,7 @@ impl<T: FileSample> UdpSource<T> {
     fn fill(&mut self, chunk: &mut Chunk<T>, cx: &mut Context) -> Result<(usize, u64), Error> {
         let size = self.wire.bytes();
         let (mut filled, mut came_ns, room) = (0, self.came_ns, chunk.capacity());
+        let mut is_alone = false;
         while filled < room {
             if self.left.is_empty() {
                 if self.receiver.ended {
@@ -111,9 +115,10 @@ impl<T: FileSample> UdpSource<T> {
                 cx.lose(ragged as u64, "bytes", "after the last complete sample of a datagram");
                 data.end -= ragged;
                 self.left = data;
-                self.came_ns = self.receiver.came_ns;
+                let before_ns = std::mem::replace(&mut self.came_ns, self.receiver.came_ns);
                 if filled == 0 {
                     came_ns = self.came_ns;
+                    is_alone = self.came_ns.saturating_sub(before_ns) >= ALONE_NS;
                 }
                 continue;
             }
@@ -128,6 +133,10 @@ impl<T: FileSample> UdpSource<T> {
             }
             self.left.start += count * size;
             filled += count;
+            if is_alone && self.left.is_empty() {
+                // It goes on at once, before the question whether there is another.
+                break;
+            }
         }
         Ok((filled, came_ns))
     }

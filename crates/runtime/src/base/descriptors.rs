@@ -112,6 +112,12 @@ impl Descriptors {
         }
     }
 
+    /// Puts the next look of threads at work off. After a wait at the set, which looks by itself.
+    pub fn put_off_look(&self, real_ns: u64) {
+        // Relaxed: a hint.
+        self.next_look_ns.store(real_ns + LOOK_NS, Ordering::Relaxed);
+    }
+
     /// Calls `ready` with each operator of a part whose descriptor is ready, once.
     pub fn take(&self, part: usize, mut ready: impl FnMut(u32)) {
         let Some(part) = self.parts.get(part) else { return };

@@ -124,6 +124,15 @@ fn a_failed_run_leaves_what_was_there() {
     let sink = SigmfSink::<C32>::new(&path, SampleFormat::Cf32Le).unwrap();
     let text = Trial::new(sink).feed("in", feed.then_fail("on purpose")).failure();
     assert!(text.contains("on purpose"), "{text}");
-    assert_eq!(files(folder.path()), ["take.sigmf-data.part", "take.sigmf-meta"]);
+    let left = ["take.sigmf-data.part", "take.sigmf-meta", "take.sigmf-meta.part"];
+    assert_eq!(files(folder.path()), left);
     assert_eq!(fs::read(&path).unwrap(), b"before");
+    // Under their final names the two are a recording of what came before.
+    for name in ["take.sigmf-data", "take.sigmf-meta"] {
+        let name = folder.path().join(name);
+        fs::rename(name.with_added_extension("part"), name).unwrap();
+    }
+    let seen = play(SigmfSource::new(&path), 4 << 10);
+    assert_eq!(seen.samples::<C32>("out").len(), 30_000);
+    assert!(seen.tags("out").contains(&(7, "left".to_string(), 5.into())));
 }

@@ -18,6 +18,13 @@ impl<P: PoolPart> ThreadPool<P> {
         }
     }
 
+    /// Puts the next look of threads at work off, after [`rest`](Self::rest).
+    pub fn put_off_look(&self, real_ns: u64) {
+        if let Some(descriptors) = self.descriptors.get() {
+            descriptors.put_off_look(real_ns);
+        }
+    }
+
     /// Waits for a part to run, a wave, a descriptor or an alarm.
     pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
         // Acquire pairs with the Release below: watches follow each other.
