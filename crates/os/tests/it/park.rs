@@ -137,7 +137,7 @@ fn many_unparkers_against_deadlines_lose_nothing() {
     });
 }
 
-/// The reading end of a socket that is armed at a poll. Any thread reads from it after its token was reported.
+/// The reading end of a socket that is armed at a poll. Any thread reads from it after a report of its token.
 struct ArmedSocket {
     poll: Arc<Poll>,
     socket: UnixStream,
@@ -218,7 +218,7 @@ fn a_poll_times_out_after_its_deadline() {
     }
 }
 
-/// Senders notify while the waiter sleeps in the poll with short deadlines, and a socket becomes ready now and
+/// Senders notify while the waiter sleeps in the poll with short deadlines. A socket becomes ready now and
 /// then. Each sender waits for the answer to its message, so the waiter sleeps often.
 #[test]
 fn unparkers_and_a_descriptor_against_deadlines_lose_nothing() {
@@ -282,7 +282,8 @@ fn unparkers_and_a_descriptor_against_deadlines_lose_nothing() {
     });
 }
 
-/// One of two threads that share a poll: whoever gets the watch waits at the poll, the other in its futex.
+/// One of two threads that share a poll. The thread that gets the watch waits at the poll, the other one in
+/// its futex.
 fn share_a_poll(
     socket: &ArmedSocket,
     watch: &Mutex<()>,
