@@ -1,14 +1,22 @@
 #![doc = include_str!("park.md")]
 #![allow(clippy::disallowed_types, reason = "a futex word, shared with the kernel")]
 
+#[cfg(all(loom, test))]
+mod model;
+
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+#[cfg(not(all(loom, test)))]
+use std::sync::{OnceLock, atomic::AtomicU32};
 
-use crate::futex::{self, Wake};
-use crate::poll::Poll;
+use crate::futex::Wake;
+#[cfg(not(all(loom, test)))]
+use crate::{futex, poll::Poll};
+// The kernel as the models have it.
+#[cfg(all(loom, test))]
+use self::model::{AtomicU32, ModelOnce as OnceLock, ModelPoll as Poll, futex, planted};
 
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
@@ -104,8 +112,13 @@ impl Parker {
     pub fn park_polling(&self, poll: &Arc<Poll>, deadline_ns: Option<u64>) -> Unparked {
         let first = self.word.poll.get_or_init(|| Arc::clone(poll));
         debug_assert!(Arc::ptr_eq(first, poll), "one parker waits at one poll");
-        if self.word.announce(POLLING) == Announced::AlreadyNotified {
+        if !planted("no announcement before the wait")
+            && self.word.announce(POLLING) == Announced::AlreadyNotified
+        {
             return Unparked::Notified;
+        }
+        if planted("silence after the announcement") {
+            poll.silence();
         }
         let is_ready =
             poll.wait(deadline_ns).unwrap_or_else(|error| panic!("ppoll failed while parking: {error}"));
@@ -179,10 +192,15 @@ enum Notified {
 impl ParkWord {
     /// Transition 1, or 3 if there is a notification. Waiter only.
     fn announce(&self, how: u32) -> Announced {
+        if planted("announced by a store") {
+            self.state.store(how, Release);
+            return Announced::Parked;
+        }
         // Release on success: an unparker that finds `POLLING` reads `poll`; partner: the Acquire in
         // `notify`. Unparkers see the announcement because their swap reads the latest value of this word. A
         // failure reads no data; the swap below acquires.
-        match self.state.compare_exchange(EMPTY, how, Release, Relaxed) {
+        let release = order("relaxed announcement", Release);
+        match self.state.compare_exchange(EMPTY, how, release, Relaxed) {
             Ok(_) => Announced::Parked,
             Err(found) => {
                 debug_assert_eq!(found, NOTIFIED, "only the waiter parks, and it is here");
@@ -199,7 +217,7 @@ impl ParkWord {
         // Release pairs with the Acquire in `announce`, `take` and `give_up`. It swaps even if the word is
         // NOTIFIED already: the write publishes this caller's data to the waiter. Acquire pairs with the
         // Release in `announce`, for `poll`.
-        match self.state.swap(NOTIFIED, AcqRel) {
+        match self.state.swap(NOTIFIED, order("relaxed unpark", AcqRel)) {
             PARKED => Notified::WasParked,
             POLLING => Notified::WasPolling,
             _ => Notified::NobodyWaits,
@@ -214,10 +232,28 @@ impl ParkWord {
 
     /// Transition 4, or 3 if a notification came with the deadline. Waiter only.
     fn give_up(&self) -> Unparked {
+        if planted("left by load and store") {
+            let found = self.state.load(Acquire);
+            self.state.store(EMPTY, Relaxed);
+            return if found == NOTIFIED { Unparked::Notified } else { Unparked::TimedOut };
+        }
         // Acquire pairs with the Release in `notify`, in case there is a notification.
-        match self.state.swap(EMPTY, Acquire) {
+        match self.state.swap(EMPTY, order("relaxed leave", Acquire)) {
             NOTIFIED => Unparked::Notified,
             _ => Unparked::TimedOut,
         }
     }
+}
+
+/// Whether a model has planted this mistake, to show that loom finds it. A constant outside the models.
+#[cfg(not(all(loom, test)))]
+#[inline(always)]
+const fn planted(_: &'static str) -> bool {
+    false
+}
+
+/// Returns `right`, or Relaxed if a model has planted the mistake `weak`.
+#[inline(always)]
+fn order(weak: &'static str, right: Ordering) -> Ordering {
+    if planted(weak) { Relaxed } else { right }
 }

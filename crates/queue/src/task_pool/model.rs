@@ -3,7 +3,7 @@
 
 use super::{TaskLease, TaskPool};
 use crate::model::LoomEvent;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::plant;
 use loom::sync::Arc;
 use loom::thread;
@@ -262,4 +262,47 @@ fn model_task_pool_finds_a_missing_fence_after_the_alarm() {
 fn model_task_pool_finds_an_old_time() {
     plant("an old time is left");
     watch_and_park();
+}
+
+/// The thread that watches descriptors begins a long step and leaves the watch to others, while the other one
+/// parks, as it sees that one watching. Either one watches, or the one that parks is woken to watch.
+fn leave_the_watch() {
+    loom::model(|| {
+        let pool = Arc::new(TaskPool::<()>::new(2, 1));
+        let is_watched = Arc::new(AtomicBool::new(true));
+        let sleeper = {
+            let (pool, is_watched) = (pool.clone(), is_watched.clone());
+            thread::spawn(move || {
+                // Relaxed: the fence in `begin_park` makes it late enough.
+                let sleeps = pool.begin_park(1) && is_watched.load(Ordering::Relaxed);
+                if !sleeps {
+                    pool.end_park(1);
+                }
+                sleeps
+            })
+        };
+        is_watched.store(false, Ordering::Release);
+        let roused = pool.take_sleeper(0);
+        let sleeps = sleeper.join().unwrap();
+        assert!(!sleeps || roused == Some(1), "no thread watches");
+    });
+}
+
+#[test]
+fn model_task_pool_leave_the_watch() {
+    leave_the_watch();
+}
+
+#[test]
+#[should_panic]
+fn model_task_pool_finds_a_missing_fence_before_the_sleepers_are_read() {
+    plant("no fence before the sleepers are read");
+    leave_the_watch();
+}
+
+#[test]
+#[should_panic]
+fn model_task_pool_finds_a_missing_fence_before_the_watch_is_checked() {
+    plant("no fence before the last check");
+    leave_the_watch();
 }
