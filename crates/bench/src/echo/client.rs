@@ -3,8 +3,10 @@
 use super::settings::EchoWait;
 use onbeat_os::clock;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use rustix::io::ioctl_fionbio;
+use std::fs::File;
 use std::hint::spin_loop;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -15,12 +17,22 @@ const MOST_LOST: u64 = 3;
 /// How long before a message is due a spinning client wakes.
 const EARLY_NS: u64 = 200_000;
 /// A sample of the message, which fills it.
-const FILLING: [u8; 4] = 1.0_f32.to_le_bytes();
+const FILLING: [u8; NUMBER] = 1.0_f32.to_le_bytes();
+/// Bytes of a message's number, at its begin.
+const NUMBER: usize = 4;
 
 /// The client's end of a transport.
 #[derive(Debug)]
 pub(super) enum ClientLine {
-    Udp { socket: UdpSocket, to: SocketAddr },
+    Datagrams {
+        socket: UdpSocket,
+        to: SocketAddr,
+    },
+    Stream {
+        /// `None` after the end of the stream.
+        out: Option<File>,
+        input: File,
+    },
 }
 
 /// What the client does.
@@ -47,45 +59,64 @@ impl ClientLine {
     /// Sets how the line waits.
     pub fn prepare(&self, wait: EchoWait) -> io::Result<()> {
         match self {
-            ClientLine::Udp { socket, .. } => {
+            ClientLine::Datagrams { socket, .. } => {
                 socket.set_read_timeout(Some(PATIENCE))?;
                 socket.set_nonblocking(wait == EchoWait::Spin)
             }
+            ClientLine::Stream { input, .. } => Ok(ioctl_fionbio(input, wait == EchoWait::Spin)?),
         }
     }
 
     /// Tells a bare loop to end.
-    pub fn end(self) {
+    pub fn end(&mut self) {
         match self {
             // If that fails, the loop is killed.
-            ClientLine::Udp { socket, to } => _ = socket.send_to(&[], to),
+            ClientLine::Datagrams { socket, to } => _ = socket.send_to(&[], *to),
+            ClientLine::Stream { out, .. } => *out = None,
         }
     }
 
-    fn send(&self, message: &[u8]) -> io::Result<()> {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
         match self {
-            ClientLine::Udp { socket, to } => socket.send_to(message, to).map(|_| ()),
+            ClientLine::Datagrams { socket, to } => socket.send_to(message, *to).map(|_| ()),
+            ClientLine::Stream { out, .. } => out.as_mut().ok_or(ErrorKind::BrokenPipe)?.write_all(message),
         }
     }
 
-    fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            ClientLine::Udp { socket, .. } => socket.recv(buffer),
+            ClientLine::Datagrams { socket, .. } => socket.recv(buffer),
+            ClientLine::Stream { input, .. } => match input.read(buffer)? {
+                0 => Err(io::Error::other("the server closed its end")),
+                count => Ok(count),
+            },
         }
     }
 
-    /// Receives the echo of this message. Returns the time at which it came; `None` if it is lost.
-    fn echo(&self, message: &[u8], begin_ns: u64, buffer: &mut [u8]) -> io::Result<Option<(u64, bool)>> {
+    /// Receives the echo of this message into `buffer`, which has its size. Returns the time at which it
+    /// came; `None` if it is lost.
+    fn echo(&mut self, message: &[u8], begin_ns: u64, buffer: &mut [u8]) -> io::Result<Option<u64>> {
         let end_ns = begin_ns + PATIENCE.as_nanos() as u64;
+        let mut filled = 0;
         loop {
-            let result = self.receive(buffer);
+            let result = self.receive(&mut buffer[filled..]);
             let now_ns = clock::monotonic_ns();
             match result {
-                // An echo that was given up comes before this one.
-                Ok(length) if buffer[..length].get(..4) != message.get(..4) => {}
-                Ok(length) => return Ok(Some((now_ns, buffer[..length] == *message))),
+                Ok(count) => filled += count,
                 Err(error) if is_again(&error) => spin_loop(),
                 Err(error) => return Err(error),
+            }
+            // A datagram comes whole. An echo that was given up comes before this one.
+            let is_whole =
+                filled == message.len() || filled > 0 && matches!(self, ClientLine::Datagrams { .. });
+            if is_whole && buffer[..NUMBER] == message[..NUMBER] {
+                return Ok(Some(now_ns));
+            }
+            if is_whole {
+                filled = 0;
+            }
+            if now_ns > end_ns && filled > 0 {
+                return Err(io::Error::other(format!("{filled} of {} bytes came", message.len())));
             }
             if now_ns > end_ns {
                 return Ok(None);
@@ -99,9 +130,13 @@ fn is_again(error: &io::Error) -> bool {
 }
 
 /// Sends the messages and times their echoes, until `stop` is set.
-pub(super) fn measure(line: &ClientLine, plan: ClientPlan, stop: &AtomicBool) -> Result<RoundTrips, String> {
-    let mut message = FILLING.repeat(plan.bytes / FILLING.len());
-    let mut buffer = vec![0; 2048];
+pub(super) fn measure(
+    line: &mut ClientLine,
+    plan: ClientPlan,
+    stop: &AtomicBool,
+) -> Result<RoundTrips, String> {
+    let mut message = FILLING.repeat(plan.bytes / NUMBER);
+    let mut buffer = vec![0; message.len()];
     let mut seen = RoundTrips { trips_ns: Vec::with_capacity(plan.messages), ..RoundTrips::default() };
     let mut due_ns = clock::monotonic_ns();
     for number in 0..plan.messages {
@@ -110,14 +145,14 @@ pub(super) fn measure(line: &ClientLine, plan: ClientPlan, stop: &AtomicBool) ->
         }
         wait_until(due_ns, plan.wait);
         // As a sample, the number is a float with the same bits.
-        message[..FILLING.len()].copy_from_slice(&(number as u32).to_le_bytes());
+        message[..NUMBER].copy_from_slice(&(number as u32).to_le_bytes());
         let begin_ns = clock::monotonic_ns();
         line.send(&message).map_err(|error| format!("cannot send message {number}: {error}"))?;
         let echo = line.echo(&message, begin_ns, &mut buffer);
         match echo.map_err(|error| format!("cannot receive the echo of message {number}: {error}"))? {
-            Some((now_ns, is_right)) => {
+            Some(now_ns) => {
                 seen.trips_ns.push(now_ns - begin_ns);
-                seen.wrong += u64::from(!is_right);
+                seen.wrong += u64::from(buffer != message);
             }
             None => seen.lost += 1,
         }

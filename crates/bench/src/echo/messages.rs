@@ -21,7 +21,7 @@ pub(super) struct EchoRequest {
     pub kind: EchoLoop,
     pub wait: EchoWait,
     pub transport: EchoTransport,
-    /// Port of the client.
+    /// Of UDP: the client's port, for echoes.
     pub port: u16,
     /// Size of a message.
     pub bytes: usize,
@@ -37,8 +37,10 @@ pub(super) struct EchoRequest {
 pub(super) enum EchoLine {
     /// Messages can come.
     Ready {
-        /// Port of the server.
+        /// Port for messages; 0 for pipes.
         port: u16,
+        /// Of TCP: the port for echoes.
+        echoes: u16,
     },
     /// The end of a server.
     Report(EchoReport),

@@ -1,16 +1,17 @@
-//! How long an echo takes from where the user stands: a pipeline next to a bare loop, and what the record says.
+//! Time of an echo from where the user stands: a pipeline next to a bare loop, and what its record says.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `settings` | settings, transports, cores |
 //! | `messages` | what the bench and its servers tell each other |
-//! | `server` | the server in its own process: a bare loop or a pipeline |
+//! | `server`, `loops` | the server in its own process: a pipeline or a bare loop |
 //! | `process` | a server as a child process |
 //! | `client` | the client, which times each echo |
 //! | `trial` | one measurement |
 //! | `result` | figures |
 
 mod client;
+mod loops;
 mod messages;
 mod process;
 mod result;

@@ -5,8 +5,9 @@ use super::messages::{EchoLine, EchoReport, EchoRequest};
 use super::settings::EchoTransport;
 use onbeat_os::thread;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -30,24 +31,53 @@ impl ServerProcess {
         program: &[OsString],
         mut request: EchoRequest,
     ) -> Result<(ServerProcess, ClientLine), String> {
-        let EchoTransport::Udp = request.transport;
-        let failed = |error| format!("cannot open a port on this machine: {error}");
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-        request.port = socket.local_addr().map_err(failed)?.port();
-        let mut server = ServerProcess::spawn(program)?;
-        server.ask(&request)?;
-        let to = SocketAddr::from((Ipv4Addr::LOCALHOST, server.ready()?));
-        Ok((server, ClientLine::Udp { socket, to }))
+        let failed = |error: io::Error| format!("the client's end: {error}");
+        let line = match request.transport {
+            EchoTransport::Udp => {
+                let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+                request.port = socket.local_addr().map_err(failed)?.port();
+                let (server, [port, _]) = ServerProcess::ask(program, &request)?;
+                (server, ClientLine::Datagrams { socket, to: (Ipv4Addr::LOCALHOST, port).into() })
+            }
+            EchoTransport::Tcp => {
+                let (server, ports) = ServerProcess::ask(program, &request)?;
+                let [out, input] = ports.map(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)));
+                let (out, input) = (out.map_err(failed)?, input.map_err(failed)?);
+                out.set_nodelay(true).map_err(failed)?;
+                let (out, input) = (OwnedFd::from(out), OwnedFd::from(input));
+                (server, ClientLine::Stream { out: Some(out.into()), input: input.into() })
+            }
+            EchoTransport::Pipe => {
+                let (mut server, _) = ServerProcess::ask(program, &request)?;
+                let out = server.stdin.take().map(|stdin| OwnedFd::from(stdin).into());
+                let input = OwnedFd::from(server.child.stdout.take().expect("it is piped"));
+                (server, ClientLine::Stream { out, input: input.into() })
+            }
+        };
+        Ok(line)
     }
 
-    fn spawn(program: &[OsString]) -> Result<ServerProcess, String> {
+    /// Starts a server. Returns its ports too: for messages and for echoes.
+    fn ask(program: &[OsString], request: &EchoRequest) -> Result<(ServerProcess, [u16; 2]), String> {
+        let mut server = ServerProcess::spawn(program, request.transport == EchoTransport::Pipe)?;
+        let mut line = serde_json::to_vec(request).expect("plain data");
+        line.push(b'\n');
+        let stdin = server.stdin.as_mut().expect("it is piped");
+        stdin.write_all(&line).map_err(|error| format!("a server does not read its request: {error}"))?;
+        match server.line()? {
+            EchoLine::Ready { port, echoes } => Ok((server, [port, echoes])),
+            line => Err(format!("unexpected answer of a server: {line:?}")),
+        }
+    }
+
+    fn spawn(program: &[OsString], has_stdout: bool) -> Result<ServerProcess, String> {
         let (name, arguments) = program.split_first().ok_or("no program was named for the servers")?;
         let mut child = Command::new(name)
             .args(arguments)
             // Ctrl-C is for the bench, which ends the server.
             .process_group(0)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(if has_stdout { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start {}: {error}", name.display()))?;
@@ -61,13 +91,6 @@ impl ServerProcess {
         };
         thread::spawn("echo-lines", read).map_err(|error| format!("a thread: {error}"))?;
         Ok(server)
-    }
-
-    fn ask(&mut self, request: &EchoRequest) -> Result<(), String> {
-        let mut line = serde_json::to_vec(request).expect("plain data");
-        line.push(b'\n');
-        let stdin = self.stdin.as_mut().expect("it is piped");
-        stdin.write_all(&line).map_err(|error| format!("a server does not read its request: {error}"))
     }
 
     fn line(&mut self) -> Result<EchoLine, String> {
@@ -88,20 +111,13 @@ impl ServerProcess {
         }
     }
 
-    fn ready(&mut self) -> Result<u16, String> {
-        match self.line()? {
-            EchoLine::Ready { port } => Ok(port),
-            line => Err(format!("unexpected answer of a server: {line:?}")),
-        }
-    }
-
     /// Number of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends the server, and returns its report.
-    pub fn end(mut self, line: ClientLine) -> Result<EchoReport, String> {
+    pub fn end(mut self, mut line: ClientLine) -> Result<EchoReport, String> {
         line.end();
         self.stdin = None;
         match self.line()? {

@@ -1,15 +1,15 @@
 //! The server in its own process: a bare loop, or a pipeline.
 
+use super::loops;
 use super::messages::{EchoLine, EchoLoop, EchoReport, EchoRequest};
 use super::settings::{EchoTransport, EchoWait};
-use onbeat_operators::{UdpSink, UdpSource};
-use onbeat_os::socket::DatagramSocket;
-use onbeat_os::{CoreSet, clock, thread};
+use onbeat_operators::{StdinSource, StdoutSink, TcpPeer, TcpSink, TcpSource, UdpSink, UdpSource};
+use onbeat_os::{CoreSet, thread};
 use onbeat_runtime::{Graph, Idle, Options, Scheduler};
 use onbeat_trace::Record;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use std::io::{self, BufRead, ErrorKind, Read, Write};
-use std::net::UdpSocket;
+use std::io::{self, BufRead, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
 /// Sends messages back, as a process that the bench starts. Reads what is asked for from stdin, and writes
 /// what it found to stderr. Returns whether that worked.
@@ -38,13 +38,13 @@ fn answer() -> Result<EchoReport, String> {
         EchoLoop::Onbeat => pipeline(&request),
         EchoLoop::Bare | EchoLoop::Stamped => {
             pin(&[request.core])?;
-            bare(&request).map_err(|error| error.to_string())
+            loops::echo(&request).map_err(|error| error.to_string())
         }
     }
 }
 
 /// Writes a line. Returns whether that worked.
-fn say(line: &EchoLine) -> bool {
+pub(super) fn say(line: &EchoLine) -> bool {
     let mut text = serde_json::to_vec(line).expect("plain data");
     text.push(b'\n');
     io::stderr().write_all(&text).is_ok()
@@ -55,76 +55,26 @@ fn pin(cores: &[usize]) -> Result<(), String> {
     thread::set_cores(&cores).map_err(|error| format!("cores {cores}: {error}"))
 }
 
-/// A socket on this machine, and its port.
-fn socket() -> io::Result<(UdpSocket, u16)> {
-    let socket = UdpSocket::bind("127.0.0.1:0")?;
+/// Opens a socket on this machine. Returns its port too.
+pub(super) fn open_socket() -> io::Result<(UdpSocket, u16)> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = socket.local_addr()?.port();
     Ok((socket, port))
 }
 
-fn bare(request: &EchoRequest) -> io::Result<EchoReport> {
-    let EchoTransport::Udp = request.transport;
-    let (socket, port) = socket()?;
-    let mut held_ns = Vec::new();
-    if request.kind == EchoLoop::Bare {
-        socket.set_nonblocking(request.wait == EchoWait::Spin)?;
-        say(&EchoLine::Ready { port });
-        echo_datagrams(&socket)?;
-    } else {
-        let stamped = DatagramSocket::new(socket.try_clone()?)?;
-        // Both are the same socket for the kernel.
-        socket.set_nonblocking(request.wait == EchoWait::Spin)?;
-        held_ns.reserve(1 << 16);
-        say(&EchoLine::Ready { port });
-        echo_stamped_datagrams(&socket, &stamped, &mut held_ns)?;
-    }
-    Ok(EchoReport { held_ns, ..EchoReport::default() })
-}
-
-/// The least that an echo takes: `recvfrom` and `sendto`. An empty datagram ends it.
-fn echo_datagrams(socket: &UdpSocket) -> io::Result<()> {
-    let mut buffer = [0; 2048];
-    loop {
-        match socket.recv_from(&mut buffer) {
-            Ok((0, _)) => return Ok(()),
-            Ok((length, from)) => _ = socket.send_to(&buffer[..length], from)?,
-            Err(error) if is_again(&error) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// The same, and how long the machine had each datagram: from the kernel's receive stamp until it was sent.
-fn echo_stamped_datagrams(
-    socket: &UdpSocket,
-    stamped: &DatagramSocket,
-    held_ns: &mut Vec<u64>,
-) -> io::Result<()> {
-    let mut buffer = [0; 2048];
-    loop {
-        let received = match stamped.receive(&mut buffer) {
-            Ok(received) if received.length == 0 => return Ok(()),
-            Ok(received) => received,
-            Err(error) if is_again(&error) => continue,
-            Err(error) => return Err(error),
-        };
-        let from = received.from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
-        socket.send_to(&buffer[..received.length], from)?;
-        let now_ns = clock::realtime_unix_ns();
-        let stamp_ns = received.stamped_ns.ok_or_else(|| io::Error::other("a datagram without a stamp"))?;
-        held_ns.push(now_ns.saturating_sub(stamp_ns));
-    }
-}
-
-fn is_again(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+/// Listens for a connection with messages and for one with echoes. Returns the line with their ports too.
+pub(super) fn open_listeners() -> io::Result<([TcpListener; 2], EchoLine)> {
+    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let (from, to) = (open()?, open()?);
+    let ready = EchoLine::Ready { port: from.local_addr()?.port(), echoes: to.local_addr()?.port() };
+    Ok(([from, to], ready))
 }
 
 /// Runs `source → sink` until stdin ends.
 fn pipeline(request: &EchoRequest) -> Result<EchoReport, String> {
     // Threads started after this inherit these cores.
     pin(&request.house)?;
-    let (graph, port) = graph(request)?;
+    let (graph, ready) = graph(request)?;
     let idle = match request.wait {
         EchoWait::Park => Idle::Park,
         EchoWait::Spin => Idle::Spin,
@@ -137,29 +87,51 @@ fn pipeline(request: &EchoRequest) -> Result<EchoReport, String> {
         ..Options::default()
     };
     let run = graph.start(&options).map_err(|error| error.to_string())?;
-    let handle = run.handle();
-    let watcher = thread::spawn("echo-stdin", move || {
-        let _ended = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        handle.stop();
-    });
-    watcher.map_err(|error| format!("a thread: {error}"))?;
-    say(&EchoLine::Ready { port });
+    if request.transport == EchoTransport::Udp {
+        // The other transports have an end of their own.
+        let handle = run.handle();
+        let watcher = thread::spawn("echo-stdin", move || {
+            let _ended = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            handle.stop();
+        });
+        watcher.map_err(|error| format!("a thread: {error}"))?;
+    }
+    say(&ready);
     let record = run.wait().map_err(|error| error.to_string())?;
     Ok(report(&record))
 }
 
-fn graph(request: &EchoRequest) -> Result<(Graph, u16), String> {
+/// Makes the pipeline. Returns the line for the time when it runs too.
+fn graph(request: &EchoRequest) -> Result<(Graph, EchoLine), String> {
     let mut graph = Graph::new("echo");
-    let EchoTransport::Udp = request.transport;
-    let (socket, port) = socket().map_err(|error| error.to_string())?;
-    let source =
-        UdpSource::<f32>::new(format!("127.0.0.1:{port}"), None).map_err(|error| error.to_string())?;
-    let sink = UdpSink::<f32>::new(format!("127.0.0.1:{}", request.port), None)
-        .map_err(|error| error.to_string())?;
-    graph.add("rx", source.socket(socket));
-    graph.add("tx", sink);
+    let failed = |error: onbeat_runtime::Error| error.to_string();
+    let refused = |error: io::Error| error.to_string();
+    let ready = match request.transport {
+        EchoTransport::Udp => {
+            let (socket, port) = open_socket().map_err(refused)?;
+            let source = UdpSource::<f32>::new(format!("127.0.0.1:{port}"), None).map_err(failed)?;
+            let to = format!("127.0.0.1:{}", request.port);
+            graph.add("rx", source.socket(socket));
+            graph.add("tx", UdpSink::<f32>::new(to, None).map_err(failed)?);
+            EchoLine::Ready { port, echoes: 0 }
+        }
+        EchoTransport::Tcp => {
+            let ([from, to], ready) = open_listeners().map_err(refused)?;
+            // The listeners are open: their addresses are only for messages.
+            let peer = || TcpPeer::Listen("127.0.0.1:0".to_owned());
+            let source = TcpSource::<f32>::new(peer(), None).map_err(failed)?;
+            graph.add("rx", source.listener(from));
+            graph.add("tx", TcpSink::<f32>::new(peer(), None).map_err(failed)?.listener(to));
+            ready
+        }
+        EchoTransport::Pipe => {
+            graph.add("rx", StdinSource::<f32>::new(None, 0.0).map_err(failed)?);
+            graph.add("tx", StdoutSink::<f32>::new(None).map_err(failed)?);
+            EchoLine::Ready { port: 0, echoes: 0 }
+        }
+    };
     graph.connect_names("rx", "tx");
-    Ok((graph, port))
+    Ok((graph, ready))
 }
 
 fn report(record: &Record) -> EchoReport {

@@ -11,17 +11,23 @@ use std::ffi::OsString;
 pub enum EchoTransport {
     /// Datagrams: `udp.source` and `udp.sink`.
     Udp,
+    /// One connection to the server, and one from it: `tcp.source` and `tcp.sink`.
+    Tcp,
+    /// Standard input and output of the server: `stdin.source` and `stdout.sink`.
+    Pipe,
 }
 
 impl EchoTransport {
     /// All of them.
-    pub const ALL: [EchoTransport; 1] = [EchoTransport::Udp];
+    pub const ALL: [EchoTransport; 3] = [EchoTransport::Udp, EchoTransport::Tcp, EchoTransport::Pipe];
 
     /// Name in figures and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             EchoTransport::Udp => "udp",
+            EchoTransport::Tcp => "tcp",
+            EchoTransport::Pipe => "pipe",
         }
     }
 
@@ -92,7 +98,7 @@ impl Default for EchoSettings {
             intervals_ns: vec![12_300_000, 1_000_000],
             bytes: 400,
             rounds: 3,
-            seconds: 0.6,
+            seconds: 0.5,
             client: EchoWait::Spin,
             client_core: None,
             server_core: None,

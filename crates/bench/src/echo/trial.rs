@@ -95,7 +95,7 @@ pub(super) fn run(
 
 /// Lets the client measure on its core.
 fn measure(
-    line: ClientLine,
+    mut line: ClientLine,
     plan: ClientPlan,
     core: usize,
     server: &mut ServerProcess,
@@ -105,7 +105,7 @@ fn measure(
     let (done, wait) = mpsc::channel();
     let stopped = Arc::clone(&stop);
     let client = pinned::spawn(Some(core), move || {
-        let seen = client::measure(&line, plan, &stopped);
+        let seen = client::measure(&mut line, plan, &stopped);
         // The other end waits for it.
         let _received = done.send(());
         (line, seen)

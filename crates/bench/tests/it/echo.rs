@@ -46,6 +46,7 @@ fn every_message_comes_back(transport: EchoTransport, client: EchoWait) {
     if !has_two_cores() {
         return;
     }
+    // The pipe is tested with the command: here, the test harness writes to stdout.
     let settings = EchoSettings { transports: vec![transport], client, ..tiny() };
     let result = watched(move || run(&settings, &mut Unwatched)).expect("figures");
     let figure = |name: &str| {
@@ -85,6 +86,16 @@ fn every_datagram_comes_back() {
 #[test]
 fn every_datagram_comes_back_to_a_client_that_sleeps() {
     every_message_comes_back(EchoTransport::Udp, EchoWait::Park);
+}
+
+#[test]
+fn every_message_comes_back_over_tcp() {
+    every_message_comes_back(EchoTransport::Tcp, EchoWait::Spin);
+}
+
+#[test]
+fn every_message_comes_back_over_tcp_to_a_client_that_sleeps() {
+    every_message_comes_back(EchoTransport::Tcp, EchoWait::Park);
 }
 
 #[test]

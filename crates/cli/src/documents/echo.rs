@@ -26,7 +26,9 @@ pub fn echo(result: &BenchResult) -> Document {
     ];
     let mut tail = vec![
         "bare: a loop of one receive and one send; onbeat: source → sink on one worker".to_owned(),
-        "own: the client's own cost; client - own: what the record should say; off: record less that"
+        "own: the client's own cost; seen: what the client measured, less own; off: record less seen".to_owned(),
+        "udp counts from the kernel's receive stamp; tcp and pipe count from the read, so own includes the wait \
+         for it"
             .to_owned(),
     ];
     tail.extend(result.notes.iter().cloned());

@@ -33,7 +33,7 @@ pub struct EchoArguments {
     /// Duration of each measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = EchoSettings::default().seconds, allow_hyphen_values = true)]
     seconds: f64,
-    /// How the client waits for an echo: spin (keeps its core, so that its own cost is small) or park (sleeps)
+    /// How the client waits for an echo: spin (keeps its core, so its own cost is small) or park (sleeps)
     #[arg(long, value_name = "HOW", default_value = "spin", value_parser = waits())]
     client: EchoWait,
     /// Core of the client [default: the first one]
