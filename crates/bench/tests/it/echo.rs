@@ -4,7 +4,7 @@
 use crate::stops::StopsAfter;
 use crate::watchdog::watched;
 use onbeat_bench::echo::{EchoSettings, EchoTransport, EchoWait, run, serve};
-use onbeat_bench::{BenchError, Unwatched};
+use onbeat_bench::{BenchError, BenchWatch, Unwatched};
 use onbeat_os::CoreSet;
 use std::ffi::OsString;
 
@@ -147,4 +147,31 @@ fn a_stop_before_the_first_round_says_so() {
     }
     let error = watched(|| run(&tiny(), &mut StopsAfter::looks(0))).unwrap_err();
     assert!(matches!(error, BenchError::Stopped), "{error}");
+}
+
+/// Stops the bench in its second round.
+#[derive(Default)]
+struct StopsInSecondRound(bool);
+
+impl BenchWatch for StopsInSecondRound {
+    fn at(&mut self, _: usize, _: usize, next: &str) {
+        self.0 = next.starts_with("round 2 of 2: udp.1000us.spin");
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0
+    }
+}
+
+#[test]
+fn a_stop_keeps_whole_rounds() {
+    if !has_two_cores() {
+        return;
+    }
+    let settings =
+        EchoSettings { transports: vec![EchoTransport::Udp], intervals_ns: vec![1_000_000], ..tiny() };
+    let result = watched(move || run(&settings, &mut StopsInSecondRound::default())).expect("figures");
+    assert!(result.notes.iter().any(|note| note == "stopped in round 2 of 2"), "{:?}", result.notes);
+    assert!(result.figures.values().all(|figure| figure.runs == 1), "{:?}", result.figures);
+    assert!(result.value("udp.1000us.park.ratio.p50").is_some());
 }
