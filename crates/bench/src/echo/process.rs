@@ -126,6 +126,17 @@ impl ServerProcess {
         }
     }
 
+    /// Adds what the server said to the reason of a failure.
+    pub fn explain(&self, reason: &str) -> String {
+        match self.lines.try_recv() {
+            Ok(line) => match serde_json::from_str(&line) {
+                Ok(EchoLine::Failed(said)) => format!("{reason}; the server said: {said}"),
+                _ => format!("{reason}; the server said: {line}"),
+            },
+            Err(_) => reason.to_owned(),
+        }
+    }
+
     /// Ends the server at once.
     pub fn kill(&mut self) {
         // It may have ended.

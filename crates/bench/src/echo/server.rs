@@ -10,6 +10,7 @@ use onbeat_trace::Record;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::time::{Duration, Instant};
 
 /// Sends messages back, as a process that the bench starts. Reads what is asked for from stdin, and writes
 /// what it found to stderr. Returns whether that worked.
@@ -27,6 +28,8 @@ pub fn serve() -> bool {
 
 /// Longest request, in bytes.
 const LONGEST: u64 = 64 << 10;
+/// Time in which a run makes its first step on any machine.
+const START: Duration = Duration::from_secs(5);
 
 fn answer() -> Result<EchoReport, String> {
     let mut line = String::new();
@@ -87,6 +90,12 @@ fn pipeline(request: &EchoRequest) -> Result<EchoReport, String> {
         ..Options::default()
     };
     let run = graph.start(&options).map_err(|error| error.to_string())?;
+    // Messages before the first step would have a latency that begins with the run.
+    let begin = Instant::now();
+    let has_begun = || run.handle().status().operators.iter().any(|operator| operator.steps > 0);
+    while !has_begun() && begin.elapsed() < START {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     if request.transport == EchoTransport::Udp {
         // The other transports have an end of their own.
         let handle = run.handle();

@@ -145,7 +145,7 @@ impl EchoSettings {
         if let Some(interval_ns) = self.intervals_ns.iter().find(|interval| !INTERVALS_NS.contains(interval))
         {
             return refuse(format!(
-                "interval is {} ms: it must be from 0.05 to 1000 ms",
+                "interval is {} ms: it must be from 0.05 to 1000 ms, in whole microseconds",
                 *interval_ns as f64 / 1e6
             ));
         }

@@ -122,7 +122,7 @@ fn measure(
         }
     }
     let (line, seen) = pinned::join(client);
-    Ok((line, seen?))
+    seen.map(|seen| (line, seen)).map_err(|reason| server.explain(&reason))
 }
 
 /// Voluntary context switches of each thread of a process so far.

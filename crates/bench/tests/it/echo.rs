@@ -101,11 +101,12 @@ fn every_message_comes_back_over_tcp_to_a_client_that_sleeps() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     type Change = fn(&mut EchoSettings);
-    let table: [(Change, &str); 10] = [
+    let table: [(Change, &str); 11] = [
         (|it| it.bytes = 0, "bytes is 0: it must be a multiple of 4"),
         (|it| it.bytes = 402, "bytes is 402"),
         (|it| it.bytes = 1404, "from 4 to 1400 (one datagram)"),
         (|it| it.intervals_ns = vec![1_000], "interval is 0.001 ms: it must be from 0.05 to 1000 ms"),
+        (|it| it.intervals_ns = vec![1_000_500], "interval is 1.0005 ms: it must be"),
         (|it| it.intervals_ns.clear(), "must be named"),
         (|it| it.transports.clear(), "must be named"),
         (|it| it.rounds = 0, "rounds must be 1 or more"),
@@ -126,7 +127,10 @@ fn a_program_that_is_not_a_server_is_named() {
     if !has_two_cores() {
         return;
     }
-    let table: [(&[&str], &str); 4] = [
+    let silent = "read line; echo '{\"ready\":{\"port\":9,\"echoes\":0}}' >&2; \
+                  echo '{\"failed\":\"no luck\"}' >&2; exec sleep 60";
+    let table: [(&[&str], &str); 5] = [
+        (&["sh", "-c", silent], "3 of 3 messages had no echo within 1 s; the server said: no luck"),
         (&[], "no program was named for the servers"),
         (&["./no-such-program"], "cannot start ./no-such-program: No such file"),
         (&["sh", "-c", "read line; exit 3"], "a server ended without a word (exit status: 3)"),

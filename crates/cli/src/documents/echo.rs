@@ -35,7 +35,7 @@ pub fn echo(result: &BenchResult) -> Document {
     let cases = cases(result);
     Document {
         head,
-        tables: vec![trips(result, &cases), records(result, &cases), silence(result)],
+        tables: vec![trips(result, &cases), records(result, &cases), silence(result, &cases)],
         tail,
         json: serde_json::to_value(result).expect("a result is plain data"),
     }
@@ -126,9 +126,9 @@ fn records(result: &BenchResult, cases: &[[String; 3]]) -> Table {
     Table { columns: head().into_iter().chain(columns).collect(), rows: cases.iter().map(row).collect() }
 }
 
-fn silence(result: &BenchResult) -> Table {
-    let names =
-        result.figures.keys().filter_map(|name| name.strip_prefix("silence.")?.strip_suffix(".workers"));
+fn silence(result: &BenchResult, cases: &[[String; 3]]) -> Table {
+    let mut names: Vec<&str> = cases.iter().map(|[transport, ..]| transport.as_str()).collect();
+    names.dedup();
     let row = |transport: &str| {
         let of = |threads: &str| {
             let value = result.value(&format!("silence.{transport}.{threads}"));
@@ -142,6 +142,6 @@ fn silence(result: &BenchResult) -> Table {
             Column::new("workers", "context switches of the worker", Unit::Count),
             Column::new("process", "of all threads", Unit::Count),
         ],
-        rows: names.map(row).collect(),
+        rows: names.into_iter().map(row).collect(),
     }
 }
