@@ -142,8 +142,8 @@ impl EchoSettings {
                  datagram)"
             ));
         }
-        if let Some(interval_ns) = self.intervals_ns.iter().find(|interval| !INTERVALS_NS.contains(interval))
-        {
+        let is_wrong = |ns: &&u64| !INTERVALS_NS.contains(ns) || !ns.is_multiple_of(1000);
+        if let Some(interval_ns) = self.intervals_ns.iter().find(is_wrong) {
             return refuse(format!(
                 "interval is {} ms: it must be from 0.05 to 1000 ms, in whole microseconds",
                 *interval_ns as f64 / 1e6
