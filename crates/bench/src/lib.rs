@@ -12,6 +12,7 @@
 //! | `trial` | one graph under one scheduler, for a limited time |
 //! | [`realtime`] | frame jitter next to a load, like Holoscan's benchmark of real-time threads |
 //! | [`explain`] | cost of explaining late messages |
+//! | [`echo`] | an echo through a pipeline and through a bare loop, timed by a client of its own |
 //! | `holoscan` | another runtime in its own process |
 //! | `watch` | progress reports and stop requests: [`BenchWatch`] |
 //! | `common`, `pinned` | parameters and notes of all benches; threads without an engine |
@@ -32,6 +33,7 @@
 
 mod common;
 pub mod costs;
+pub mod echo;
 mod error;
 pub mod explain;
 mod holoscan;

@@ -1,6 +1,7 @@
 //! Tests of the benches through the public interface.
 
 mod advice;
+mod echo;
 mod explain;
 mod overhead;
 mod queue;

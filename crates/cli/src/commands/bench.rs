@@ -2,7 +2,7 @@
 
 use super::{measured, show};
 use crate::arguments::bench::{
-    BenchCommand, BenchPipelineArguments, ExplainArguments, OverheadArguments, QueueArguments,
+    BenchCommand, BenchPipelineArguments, EchoArguments, ExplainArguments, OverheadArguments, QueueArguments,
     RealtimeArguments, SaxpyArguments,
 };
 use crate::documents;
@@ -11,7 +11,7 @@ use crate::maker::FileMaker;
 use crate::output;
 use crate::progress::BenchProgress;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{explain, overhead, pipeline, queue, realtime, saxpy};
+use onbeat_bench::{echo, explain, overhead, pipeline, queue, realtime, saxpy};
 use std::path::{Path, PathBuf};
 
 pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, CommandError> {
@@ -23,6 +23,8 @@ pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, CommandErro
         BenchCommand::Plan(arguments) => measured::shapes(arguments, abort),
         BenchCommand::Realtime(arguments) => realtime(arguments, abort),
         BenchCommand::Explain(arguments) => explain(arguments, abort),
+        BenchCommand::Echo(arguments) => echo(arguments, abort),
+        BenchCommand::EchoServer => Ok(u8::from(!echo::serve())),
     }
 }
 
@@ -132,6 +134,19 @@ fn explain(arguments: &ExplainArguments, abort: fn() -> !) -> Result<u8, Command
     let found = found.map_err(|error| CommandError::new(error.to_string()))?;
     drop(progress);
     show(&documents::explain(&found), arguments.format)?;
+    Ok(0)
+}
+
+fn echo(arguments: &EchoArguments, abort: fn() -> !) -> Result<u8, CommandError> {
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::new(format!("cannot find this program, to start servers: {error}")))?;
+    let server = vec![program.into(), "bench".into(), "echo-server".into()];
+    let mut progress = BenchProgress::new("echo", abort);
+    let found = echo::run(&arguments.settings(server), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
+    drop(progress);
+    show(&documents::echo(&found), arguments.format)?;
     Ok(0)
 }
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod compared;
+mod echo;
 mod explain;
 mod findings;
 pub mod flight;
@@ -27,6 +28,7 @@ mod tuning;
 
 pub use bench::overhead;
 pub use compared::{noise_compared, noise_figures, noise_projected};
+pub use echo::echo;
 pub use explain::explain;
 pub use findings::{FindingsView, explained, findings, findings_page, verified};
 pub use kinds::{kind, kinds};

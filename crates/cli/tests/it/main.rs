@@ -3,6 +3,7 @@
 mod bench;
 mod ctl;
 mod data;
+mod echo;
 mod files;
 mod harness;
 mod host;

@@ -84,6 +84,14 @@ const CASES: &[(&[&str], &[&str], &[&str])] = &[
     (&["bench", "explain"], &["--seconds", "1e300"], &["seconds from 0.001 to 3600"]),
     (&["bench", "explain"], &["--kernels", "0"], &["0 is not in 1..=1000"]),
     (&["bench", "explain"], &["--quantum", "1"], &["write a size from 4 B to 1 GiB"]),
+    (&["bench", "echo"], &["--transports", "tpc"], &["'tpc' for '--transports", "udp, tcp, pipe"]),
+    (&["bench", "echo"], &["--intervals", "1us"], &["interval is 0.001 ms: it must be from 0.05 to 1000 ms"]),
+    (&["bench", "echo"], &["--intervals", "soon"], &["'soon' for '--intervals"]),
+    (&["bench", "echo"], &["--bytes", "402"], &["bytes is 402: it must be a multiple of 4 (one sample)"]),
+    (&["bench", "echo"], &["--rounds", "0"], &["'0' for '--rounds"]),
+    (&["bench", "echo"], &["--seconds", "-1"], &["seconds is -1: it must be from 0.001 to 600"]),
+    (&["bench", "echo"], &["--client", "nap"], &["'nap' for '--client", "park, spin"]),
+    (&["bench", "echo"], &["--server-core", "4096"], &["core 4096 is not available to this process"]),
 ];
 
 #[test]

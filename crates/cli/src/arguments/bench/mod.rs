@@ -1,10 +1,12 @@
 //! Arguments of `onbeat bench`.
 
+mod echo;
 mod explain;
 mod pipeline;
 mod realtime;
 mod saxpy;
 
+pub use echo::EchoArguments;
 pub use explain::ExplainArguments;
 pub use pipeline::{BenchPipelineArguments, BenchPlanArguments};
 pub use realtime::RealtimeArguments;
@@ -56,6 +58,12 @@ pub enum BenchCommand {
     /// Cost of explaining late messages: the same chains alternately with and without explaining
     #[command(before_help = explain::EXAMPLES)]
     Explain(ExplainArguments),
+    /// Time of an echo as a client sees it, through a pipeline and through a bare loop, next to the record
+    #[command(before_help = echo::EXAMPLES)]
+    Echo(EchoArguments),
+    /// Server of `bench echo`, which starts it
+    #[command(hide = true)]
+    EchoServer,
 }
 
 #[derive(Debug, Args)]
