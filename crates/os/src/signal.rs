@@ -50,9 +50,11 @@ pub const THREAD_NAME: &str = "onbeat-signal";
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn on_interrupt(f: impl Fn(u32) + Send + 'static) -> io::Result<InterruptGuard> {
-    // In this order a signal in between is not lost: it waits in the pipe.
+    // Handlers are called in the order in which they are installed. The one that may end the process comes
+    // first: after the pipe is written, the guard may be gone before the next handler runs.
+    prepare()?;
     let mut signals = Signals::new(heard())?;
-    let listener = SignalListener::new()?;
+    let listener = SignalListener::new();
     let handle = signals.handle();
     let thread = thread::spawn(THREAD_NAME, move || {
         // Dropped here, so that the default action returns as soon as the thread ends, after a panic too.
@@ -126,24 +128,30 @@ fn listeners() -> MutexGuard<'static, Listeners> {
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Installs the handlers that end the process while nobody listens, unless they are installed.
+fn prepare() -> io::Result<()> {
+    let mut listeners = listeners();
+    if listeners.nobody.is_none() {
+        let nobody = Arc::new(AtomicBool::new(true));
+        for &signal in heard() {
+            register_conditional_default(signal, Arc::clone(&nobody))?;
+        }
+        listeners.nobody = Some(nobody);
+        // Without a handler, a write beyond the limit on file sizes kills the process. With one that does
+        // nothing the write fails, and the writer can clean up.
+        register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    }
+    Ok(())
+}
+
 impl SignalListener {
-    fn new() -> io::Result<Self> {
+    fn new() -> Self {
         let mut listeners = listeners();
-        match &listeners.nobody {
-            Some(nobody) => nobody.store(false, SeqCst),
-            None => {
-                let nobody = Arc::new(AtomicBool::new(false));
-                for &signal in heard() {
-                    register_conditional_default(signal, Arc::clone(&nobody))?;
-                }
-                listeners.nobody = Some(nobody);
-                // Without a handler, a write beyond the limit on file sizes kills the process. With one that
-                // does nothing the write fails, and the writer can clean up.
-                register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-            }
+        if let Some(nobody) = &listeners.nobody {
+            nobody.store(false, SeqCst);
         }
         listeners.count += 1;
-        Ok(Self)
+        Self
     }
 }
 
