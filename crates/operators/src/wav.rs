@@ -37,8 +37,9 @@ pub enum WavFormat {
 /// Writes a WAV file of one or more channels.
 ///
 /// The file is called "NAME.part" until it is complete. If the run fails, that file is left with the data so
-/// far; if the process is killed, with the data up to the last second. All channels must have the same sample rate; the file ends with the shortest. A sample that is not
-/// finite becomes 0. If no chunk arrives, there is no sample rate, and no file is created.
+/// far; if the process is killed, with the data up to the last second. All channels must have the same
+/// sample rate; the file ends with the shortest. A sample that is not finite becomes 0. If no chunk arrives,
+/// there is no sample rate, and no file is created.
 pub struct WavSink {
     /// Samples of the only channel.
     pub input: Input<Chunk<f32>>,

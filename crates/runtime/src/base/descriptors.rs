@@ -112,8 +112,8 @@ impl Descriptors {
         }
     }
 
-    /// Puts the next look of threads at work off. After a wait at the set, which looks by itself.
-    pub fn put_off_look(&self, real_ns: u64) {
+    /// Sets when threads at work look next. Called after a wait at the set, which has looked.
+    pub fn has_looked(&self, real_ns: u64) {
         // Relaxed: a hint.
         self.next_look_ns.store(real_ns + LOOK_NS, Ordering::Relaxed);
     }

@@ -143,7 +143,7 @@ fn work(thread: &WorkerThread<'_>, pool: &WorkerPool, place: usize, clock: &RunC
             pool.rest(place, thread.idle(), &thread.parker, now_ns);
             let end_ns = now_ns();
             time.waited(begin_ns, end_ns, alarm_ns);
-            pool.put_off_look(end_ns);
+            pool.has_looked(end_ns);
             continue;
         };
         if part.worker.turns.is_heavy {

@@ -18,10 +18,11 @@ impl<P: PoolPart> ThreadPool<P> {
         }
     }
 
-    /// Puts the next look of threads at work off, after [`rest`](Self::rest).
-    pub fn put_off_look(&self, real_ns: u64) {
+    /// Sets when threads at work look at the descriptors next. Called after [`rest`](Self::rest), which has
+    /// looked.
+    pub fn has_looked(&self, real_ns: u64) {
         if let Some(descriptors) = self.descriptors.get() {
-            descriptors.put_off_look(real_ns);
+            descriptors.has_looked(real_ns);
         }
     }
 
