@@ -213,10 +213,12 @@ impl DatagramReceiver {
         let mut all = socket.dropped().unwrap_or(self.kernel.counter);
         // A stop can wait for other operators. Datagrams that came meanwhile do not count.
         let stop_ns = clock::realtime_unix_ns().saturating_sub(cx.stopped_for_ns().unwrap_or(0));
-        while !self.ended
-            && let Ok(received) = socket.receive(&mut self.buffer)
-        {
-            if received.stamped_ns.is_some_and(|stamped_ns| stamped_ns > stop_ns) {
+        while !self.ended {
+            let asked_ns = clock::realtime_unix_ns();
+            let Ok(received) = socket.receive(&mut self.buffer) else { break };
+            // The kernel begins to stamp some time after the socket was made. Older datagrams have the time of
+            // this call.
+            if received.stamped_ns.is_some_and(|stamped_ns| stop_ns < stamped_ns && stamped_ns < asked_ns) {
                 all = received.dropped;
                 break;
             }
