@@ -6,6 +6,7 @@ mod tcp;
 mod tcp_rows;
 mod udp;
 mod udp_rows;
+mod vanished;
 
 use super::harness::{Answer, Place, until, wait, wait_for};
 use rustix::process::{Pid, Signal, kill_process};

@@ -3,6 +3,7 @@
 use super::{Wire, edge, operator, until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
 
 /// From `tcp.source` to a file.
 fn connected(address: SocketAddr) -> String {
@@ -17,11 +18,26 @@ pub(super) fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
+/// Waits for a call.
+pub(super) fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).expect("a socket");
+    let mut peer = None;
+    let called = || {
+        peer = listener.accept().ok();
+        peer.is_some().then_some(())
+    };
+    until("the run calls", called).expect("it does");
+    let peer = peer.expect("a call").0;
+    // A read that waits longer is an error.
+    peer.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    peer
+}
+
 #[test]
 fn half_a_close_is_the_end() {
     let (listener, address) = listener();
     let wire = Wire::start(&connected(address));
-    let mut peer = listener.accept().expect("a call").0;
+    let mut peer = accept(&listener);
     peer.write_all(&[1; 100_000]).expect("written");
     peer.shutdown(Shutdown::Write).expect("half closed");
     // It goes on reading until the other side closes.
@@ -37,8 +53,8 @@ fn a_reset_is_an_error_and_what_came_is_kept() {
     // An error ends a run at once, whatever other operators wait for.
     let (silent, other) = self::listener();
     let wire = Wire::start(&(connected(address) + &flood(&format!("connect = \"{other}\""))));
-    let mut peer = listener.accept().expect("a call").0;
-    let never_reads = silent.accept().expect("a call").0;
+    let mut peer = accept(&listener);
+    let never_reads = accept(&silent);
     until_full(&never_reads);
     peer.write_all(&[1; 100_000]).expect("written");
     let taken = || (onbeat_os::socket::unacknowledged(&peer).ok()? == 0).then_some(());
@@ -64,7 +80,7 @@ fn what_is_unread_at_a_stop_is_counted() {
         + &edge("rx", "slow")
         + &edge("slow", "file");
     let mut wire = Wire::start(&pipeline);
-    let mut peer = listener.accept().expect("a call").0;
+    let mut peer = accept(&listener);
     // As much as both sockets take while nobody reads much.
     peer.set_nonblocking(true).expect("a socket");
     let mut written = 0;
@@ -127,7 +143,7 @@ fn a_peer_that_never_reads_does_not_hold_the_end() {
         let head = format!("{duration}{workers}scheduler = \"{scheduler}\"\n");
         let mut wire =
             Wire::start(&(head + &flood(&format!("connect = \"{address}\"\npatience = \"300 ms\""))));
-        let mut peer = listener.accept().expect("a call").0;
+        let mut peer = accept(&listener);
         if how == "interrupt" {
             until_full(&peer);
             wire.interrupt();
@@ -151,7 +167,7 @@ fn a_peer_that_closes_is_a_loss_unless_it_may() {
         let (listener, address) = listener();
         let parameters = format!("connect = \"{address}\"\nmay_close = {may_close}\nframing = \"{framing}\"");
         let wire = Wire::start(&flood(&parameters));
-        let mut peer = listener.accept().expect("a call").0;
+        let mut peer = accept(&listener);
         peer.read_exact(&mut [0; 100_000]).expect("samples");
         drop(peer);
         let ended = wire.end();

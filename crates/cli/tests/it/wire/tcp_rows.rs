@@ -1,6 +1,6 @@
 //! Connections, row by row: exact sums against the count of the peer, also with a stop in the middle.
 
-use super::tcp::{drain, listener, until_full};
+use super::tcp::{accept, drain, listener, until_full};
 use super::{Outcome, Wire, edge, operator, play, until};
 use onbeat_os::socket::{reset_on_close, unacknowledged, unread};
 use rustix::process::Signal;
@@ -23,6 +23,7 @@ fn each_row_of_tcp_is_exact() {
         ("sender that comes back", sender_comes_back),
         ("receiver that half-closes", half_closed_receiver),
         ("receiver that never reads", never_reads),
+        ("receiver that never reads to the end", never_reads_to_the_end),
         ("receiver that resets", reset_by_receiver),
         ("receiver that comes back", receiver_comes_back),
     ]);
@@ -48,7 +49,7 @@ fn fill(peer: &mut TcpStream) {
 fn receive(is_stopped: bool, and_then: impl FnOnce(&mut TcpStream)) -> Outcome {
     let (listener, address) = listener();
     let mut wire = Wire::start(&slow_file(&format!("connect = \"{address}\"")));
-    let mut peer = listener.accept().expect("a call").0;
+    let mut peer = accept(&listener);
     fill(&mut peer);
     if is_stopped {
         wire.interrupt();
@@ -80,7 +81,7 @@ fn half_closed_sender(is_stopped: bool) -> Outcome {
 fn reset_by_sender(is_stopped: bool) -> Outcome {
     let (listener, address) = listener();
     let mut wire = Wire::start(&slow_file(&format!("connect = \"{address}\"")));
-    let mut peer = listener.accept().expect("a call").0;
+    let mut peer = accept(&listener);
     fill(&mut peer);
     if is_stopped {
         wire.interrupt();
@@ -154,7 +155,7 @@ fn send(head: &str, count: &str, parameters: &str) -> (TcpListener, Wire) {
 
 fn half_closed_receiver(is_stopped: bool) -> Outcome {
     let (listener, mut wire) = many(is_stopped, "");
-    let mut peer = listener.accept().expect("a call").0;
+    let mut peer = accept(&listener);
     peer.shutdown(Shutdown::Write).expect("half closed");
     peer.read_exact(&mut vec![0; 400_000]).expect("samples");
     if is_stopped {
@@ -170,7 +171,7 @@ fn half_closed_receiver(is_stopped: bool) -> Outcome {
 fn never_reads(is_stopped: bool) -> Outcome {
     // Such a peer holds the run back until its time is over.
     let (listener, mut wire) = send(if is_stopped { "" } else { "duration = \"500 ms\"\n" }, "", "");
-    let mut peer = listener.accept().expect("a call").0;
+    let mut peer = accept(&listener);
     until_full(&peer);
     if is_stopped {
         wire.interrupt();
@@ -181,9 +182,25 @@ fn never_reads(is_stopped: bool) -> Outcome {
     Outcome { ended, status: 3, sent, arrived, unit: "bytes" }
 }
 
+/// The source ends while messages wait for the peer.
+fn never_reads_to_the_end(is_stopped: bool) -> Outcome {
+    // With the sockets, the edge holds all.
+    let head = "[defaults]\nquantum = \"4 KiB\"\ncapacity = 2048\n";
+    let (listener, mut wire) = send(head, "count = 2000\n", "");
+    let mut peer = accept(&listener);
+    if is_stopped {
+        until_full(&peer);
+        wire.interrupt();
+    }
+    let ended = wire.end();
+    let arrived = drain(&mut peer).0;
+    assert_eq!(ended.messages(), 2000);
+    Outcome { ended, status: 3, sent: 2000 * EACH, arrived, unit: "bytes" }
+}
+
 fn reset_by_receiver(is_stopped: bool) -> Outcome {
     let (listener, mut wire) = many(is_stopped, "");
-    let peer = listener.accept().expect("a call").0;
+    let peer = accept(&listener);
     until_full(&peer);
     let arrived = unread(&peer).expect("a count");
     if is_stopped {
@@ -205,12 +222,12 @@ fn reset_by_receiver(is_stopped: bool) -> Outcome {
 fn receiver_comes_back(is_stopped: bool) -> Outcome {
     let restart = "framing = \"strict\"\non_error = \"restart\"\nrestart = { delay = \"10 ms\" }";
     let (listener, mut wire) = many(is_stopped, restart);
-    let first = listener.accept().expect("a call").0;
+    let first = accept(&listener);
     until_full(&first);
     let arrived = unread(&first).expect("a count");
     reset_on_close(&first).expect("a socket");
     drop(first);
-    let mut second = listener.accept().expect("a call").0;
+    let mut second = accept(&listener);
     second.read_exact(&mut vec![0; 400_000]).expect("samples");
     if is_stopped {
         wire.interrupt();

@@ -16,19 +16,12 @@ pub(super) fn port() -> SocketAddr {
 
 /// Waits until somebody has a UDP socket at this port.
 pub(super) fn until_bound(address: SocketAddr) {
-    let port = format!(":{:04X} ", address.port());
-    let bound = || {
-        let table = fs::read_to_string("/proc/net/udp").ok()?;
-        table
-            .lines()
-            .skip(1)
-            .any(|line| {
-                line.split_once(": ").is_some_and(|(_, rest)| {
-                    rest.split(' ').next().is_some_and(|local| format!("{local} ").ends_with(&port))
-                })
-            })
-            .then_some(())
-    };
+    until_bound_of("self", address);
+}
+
+/// Waits until there is a UDP socket at this port of the network of a process.
+pub(super) fn until_bound_of(process: &str, address: SocketAddr) {
+    let bound = || waiting(process, address).map(drop);
     until("the receiver has its socket", bound).expect("it does");
 }
 
@@ -49,7 +42,7 @@ pub(super) fn sender(to: SocketAddr) -> UdpSocket {
 }
 
 /// A datagram of 100 samples with a number.
-fn numbered(number: u64) -> Vec<u8> {
+pub(super) fn numbered(number: u64) -> Vec<u8> {
     number.to_le_bytes().into_iter().chain([(number % 251) as u8; 400]).collect()
 }
 
@@ -118,14 +111,22 @@ fn sent(numbers: &[u64], end: Option<u64>) -> Ended {
 
 /// Bytes that wait in the UDP socket at this port.
 pub(super) fn unread(address: SocketAddr) -> u64 {
+    unread_of("self", address)
+}
+
+/// Bytes that wait in the UDP socket at this port of the network of a process.
+pub(super) fn unread_of(process: &str, address: SocketAddr) -> u64 {
+    waiting(process, address).expect("the socket")
+}
+
+fn waiting(process: &str, address: SocketAddr) -> Option<u64> {
     let port = format!(":{:04X}", address.port());
-    let table = fs::read_to_string("/proc/net/udp").expect("a table");
-    let queue = table.lines().find_map(|line| {
+    let table = fs::read_to_string(format!("/proc/{process}/net/udp")).ok()?;
+    table.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.get(1).filter(|local| local.ends_with(&port))?;
         u64::from_str_radix(words.get(4)?.split_once(':')?.1, 16).ok()
-    });
-    queue.expect("the socket")
+    })
 }
 
 #[test]
