@@ -129,8 +129,9 @@ impl<T: FileSample> Operator for IqSource<T> {
 /// Writes samples to a headerless file in a [`SampleFormat`], several channels interleaved sample by sample.
 ///
 /// The file is called "NAME.part" until it is complete. If the run fails, that file is left with the data so
-/// far; if the process is killed, with the data up to the last second. All channels must have the same sample
-/// rate; the file ends with the shortest. Sample rate, tags and shapes are not written. If no chunk arrives, no file is created.
+/// far; if the process is killed, with the data up to the last second. All channels must have the same
+/// sample rate; the file ends with the shortest. Sample rate, tags and shapes are not written. If no chunk
+/// arrives, no file is created.
 pub struct IqSink<T: FileSample> {
     /// Samples of the only channel.
     pub input: Input<Chunk<T>>,

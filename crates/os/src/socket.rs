@@ -228,6 +228,54 @@ pub fn reset_on_close(connection: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::sockopt::set_socket_linger(connection, Some(Duration::ZERO))?)
 }
 
+/// Returns how long the peer's kernel has not answered, although it was asked at least twice since. `None` if
+/// it need not answer, because nothing was sent to it.
+///
+/// # Errors
+/// What `getsockopt(2)` reports for `TCP_INFO`.
+pub fn unanswered(connection: impl AsFd) -> io::Result<Option<Duration>> {
+    // Up to `tcpi_last_ack_recv` of `struct tcp_info`.
+    let mut info = [0_u32; 15];
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the pointers are to local variables, and `length` is the size of `info`, of which the kernel
+    // writes no more.
+    let status = unsafe {
+        libc::getsockopt(
+            connection.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Data that was sent again, and questions whether there is room; an answer sets both to 0.
+    let [_, _, retransmits, probes] = info[0].to_ne_bytes();
+    let last_answer = Duration::from_millis(u64::from(info[14]));
+    Ok((retransmits.max(probes) >= 2).then_some(last_answer))
+}
+
+/// Least time of [`watch_peer`].
+const LEAST_WATCH: Duration = Duration::from_secs(4);
+
+/// Lets a connection fail if the peer's kernel does not answer for this time, at least 4 s, although nothing
+/// is sent. The kernel asks it four times meanwhile (`SO_KEEPALIVE`). A peer that only has nothing to say
+/// answers.
+///
+/// # Errors
+/// What `setsockopt(2)` reports.
+pub fn watch_peer(connection: impl AsFd, time: Duration) -> io::Result<()> {
+    use rustix::net::sockopt;
+    // The kernel counts in seconds, and takes 32767 of them at most.
+    let each = Duration::from_secs((time.max(LEAST_WATCH).as_secs() / 4).min(32_767));
+    sockopt::set_tcp_keepidle(&connection, each)?;
+    sockopt::set_tcp_keepintvl(&connection, each)?;
+    sockopt::set_tcp_keepcnt(&connection, 3)?;
+    Ok(sockopt::set_socket_keepalive(&connection, true)?)
+}
+
 fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the pointer is to a local variable, and the length is its size.
     let status = unsafe {

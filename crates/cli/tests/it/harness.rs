@@ -41,7 +41,10 @@ impl Place {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+        self.prepare(Command::new(env!("CARGO_BIN_EXE_onbeat")), arguments)
+    }
+
+    fn prepare(&self, mut command: Command, arguments: &[&str]) -> Command {
         command
             .args(arguments)
             .current_dir(self.folder.path())
@@ -52,17 +55,19 @@ impl Place {
 
     /// Runs a command with its output in files, since a full pipe would block it.
     pub fn start(&self, arguments: &[&str]) -> Child {
-        self.start_with(arguments, &[])
+        self.run(self.command(arguments))
     }
 
-    fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Child {
+    /// Runs a command in a network namespace with this name.
+    pub fn start_in(&self, namespace: &str, arguments: &[&str]) -> Child {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, env!("CARGO_BIN_EXE_onbeat")]);
+        self.run(self.prepare(command, arguments))
+    }
+
+    fn run(&self, mut command: Command) -> Child {
         let file = |name: &str| File::create(self.path(name)).expect("a file there");
-        self.command(arguments)
-            .envs(variables.iter().copied())
-            .stdout(file("stdout.txt"))
-            .stderr(file("stderr.txt"))
-            .spawn()
-            .expect("the command")
+        command.stdout(file("stdout.txt")).stderr(file("stderr.txt")).spawn().expect("the command")
     }
 
     pub fn end(&self, mut child: Child) -> Answer {
@@ -77,15 +82,21 @@ impl Place {
 
     /// Runs a command with these environment variables.
     pub fn onbeat_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Answer {
-        let child = self.start_with(arguments, variables);
-        self.end(child)
+        let mut command = self.command(arguments);
+        command.envs(variables.iter().copied());
+        self.end(self.run(command))
     }
 }
 
 /// Returns the exit status; `None` after a signal.
 pub fn wait(child: &mut Child) -> Option<i32> {
+    wait_for(child, WATCHDOG)
+}
+
+/// Returns the exit status of a command that ends within this time; `None` after a signal.
+pub fn wait_for(child: &mut Child, limit: Duration) -> Option<i32> {
     let mut status = None;
-    until("the command has ended", || {
+    within(limit, "the command has ended", || {
         status = child.try_wait().expect("a child of ours");
         if status.is_none() { None } else { Some(()) }
     })
@@ -95,9 +106,13 @@ pub fn wait(child: &mut Child) -> Option<i32> {
 }
 
 /// Polls until `found` returns a value, within the time limit.
-pub fn until(what: &str, mut look: impl FnMut() -> Option<()>) -> Result<(), String> {
+pub fn until(what: &str, look: impl FnMut() -> Option<()>) -> Result<(), String> {
+    within(WATCHDOG, what, look)
+}
+
+fn within(limit: Duration, what: &str, mut look: impl FnMut() -> Option<()>) -> Result<(), String> {
     let begin = Instant::now();
-    while begin.elapsed() < WATCHDOG {
+    while begin.elapsed() < limit {
         if look().is_some() {
             return Ok(());
         }

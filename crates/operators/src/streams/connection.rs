@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::time::Duration;
 
 /// Longest attempt to connect to one address, before the next address is tried.
 const ATTEMPT_NS: u64 = 200_000_000;
@@ -66,6 +67,8 @@ pub(super) struct TcpConnection {
     peer: TcpPeer,
     /// Time to wait for a connection.
     pub patience_ns: u64,
+    /// Whether a peer whose kernel does not answer for that time is an error.
+    pub is_watched: bool,
     /// Listening socket; one that is open before the start is used as it is.
     pub listener: Option<TcpListener>,
     addresses: Vec<SocketAddr>,
@@ -112,6 +115,7 @@ impl TcpConnection {
         TcpConnection {
             peer,
             patience_ns: usual_ns(),
+            is_watched: false,
             listener: None,
             addresses: Vec::new(),
             next: 0,
@@ -166,7 +170,13 @@ impl TcpConnection {
                     self.hang_up();
                     return Ok(Opening::GivenUp);
                 }
-                Dialed::Open(stream) => self.stream = Some(stream),
+                Dialed::Open(stream) => {
+                    if self.is_watched {
+                        let patience = Duration::from_nanos(self.patience_ns);
+                        socket::watch_peer(&stream, patience).map_err(|error| self.broken(error))?;
+                    }
+                    self.stream = Some(stream);
+                }
             }
             (self.dials, self.opened_ns) = (false, real_ns());
         }

@@ -1,6 +1,7 @@
 //! Datagrams from a socket, in order, with a count of those that do not come.
 
-use super::numbering::{Arrival, ForeignNumber, Numbering};
+use super::numbering::{Arrival, ForeignNumber, NumberPlace, Numbering};
+use super::reordering::{EarlyDatagram, RESTART, ReorderingWindow};
 use super::udp_sink::{HEADER, LAST};
 use onbeat_os::clock;
 use onbeat_os::socket::{DatagramSocket, ReceivedDatagram};
@@ -19,6 +20,7 @@ const KERNEL: &str = "the kernel dropped them because the socket's buffer was fu
 const LATE: &str = "came after their successors";
 const SHORT: &str = "shorter than the header of 8 bytes";
 const FOREIGN: &str = "came from another sender";
+const HELD: &str = "waited for a missing one when the run was stopped";
 /// Reason of losses at a stop.
 pub(super) const UNREAD: &str = "waited in the socket when the run was stopped";
 
@@ -41,6 +43,8 @@ pub(super) struct DatagramReceiver {
     pub gap: u64,
     /// Whether the end of the stream has come.
     pub ended: bool,
+    /// Window in which datagrams with numbers are put in order.
+    pub window: ReorderingWindow,
     numbering: Numbering,
     kernel: KernelDrops,
     counts: DatagramCounts,
@@ -83,6 +87,7 @@ impl DatagramReceiver {
             came_ns: 0,
             gap: 0,
             ended: false,
+            window: ReorderingWindow::default(),
             numbering: Numbering::default(),
             kernel: KernelDrops::default(),
             counts: DatagramCounts::default(),
@@ -103,17 +108,25 @@ impl DatagramReceiver {
         // A socket after a restart counts from 0.
         self.kernel = KernelDrops::default();
         self.socket = Some(socket);
+        self.window.start(self.buffer.len());
         Ok(())
     }
 
     /// Takes the next datagram from the socket. Returns the range of its data in the buffer, which is empty
     /// if it does not continue the stream; `None` if there was no datagram.
     pub fn receive(&mut self, cx: &mut Context) -> Result<Option<Range<usize>>, Error> {
+        if !self.window.is_empty()
+            && let Some(data) = self.release(cx)
+        {
+            return Ok(Some(data));
+        }
         let Some(socket) = &self.socket else { return Ok(None) };
         let received = match socket.receive(&mut self.buffer) {
             Ok(received) => received,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                return Ok(None);
+                // The missing one is not in the socket.
+                let is_over = !self.window.is_empty() && self.window.expire(cx.now_ns());
+                return Ok(if is_over { self.release(cx) } else { None });
             }
             Err(error) => {
                 return Err(Error::with_source(format!("cannot receive on {}", self.bind), error));
@@ -123,12 +136,45 @@ impl DatagramReceiver {
         if !self.place(&received, cx)? {
             return Ok(Some(0..0));
         }
+        Ok(Some(self.take(received.length)))
+    }
+
+    /// Counts the datagram in the buffer as received. Returns the range of its data.
+    fn take(&mut self, length: usize) -> Range<usize> {
         self.counts.received += 1;
-        Ok(Some(if self.header { HEADER } else { 0 }..received.length))
+        let begin = if self.header { HEADER } else { 0 };
+        begin..length
+    }
+
+    /// Takes the next datagram from the window, if it continues the stream or those before it are given up.
+    fn release(&mut self, cx: &mut Context) -> Option<Range<usize>> {
+        let lowest = self.window.lowest()?;
+        if lowest != RESTART && lowest >= self.window.floor {
+            let gap = self.numbering.give_up_below(self.window.floor);
+            self.miss(gap, cx);
+            if lowest > self.numbering.next() {
+                return None;
+            }
+        }
+        let (key, mut early) = self.window.take_lowest()?;
+        if key == RESTART {
+            self.numbering.restart(early.number);
+            self.counts.restarts += 1;
+            self.window.floor = 0;
+            self.window.hold(early.number, early);
+            return Some(0..0);
+        }
+        std::mem::swap(&mut self.buffer, &mut early.bytes);
+        self.came_ns = early.came_ns;
+        let (is_end, length) = (early.is_end, early.length);
+        let arrival = self.numbering.accept(early.number, is_end, false);
+        self.window.give_back(early);
+        Some(if self.settle(arrival, is_end, cx) { self.take(length) } else { 0..0 })
     }
 
     /// Returns the result of a step that found nothing.
     pub fn wait(&self, until_ns: u64, cx: &mut Context) -> Result<Step, Error> {
+        let until_ns = self.window.until_ns().unwrap_or(until_ns);
         match &self.socket {
             Some(socket) => cx.readable_until(socket, until_ns),
             None => Ok(Step::Done),
@@ -153,17 +199,56 @@ impl DatagramReceiver {
         };
         let number = u64::from_le_bytes(*number);
         let (number, is_end) = (number & !LAST, number & LAST != 0);
+        if self.window.size > 0 {
+            return self.place_in_window(number, is_end, received, cx);
+        }
         let arrival = self.numbering.arrive(number, is_end, received.from);
-        match arrival.map_err(|ForeignNumber(text)| self.foreign(&text))? {
+        let arrival = arrival.map_err(|ForeignNumber(text)| self.foreign(&text))?;
+        Ok(self.settle(arrival, is_end, cx))
+    }
+
+    /// As [`place`](Self::place), but a datagram that comes early is held.
+    fn place_in_window(
+        &mut self,
+        number: u64,
+        is_end: bool,
+        received: &ReceivedDatagram,
+        cx: &mut Context,
+    ) -> Result<bool, Error> {
+        let place = self.numbering.place(number, is_end, received.from);
+        let arrival = match place.map_err(|ForeignNumber(text)| self.foreign(&text))? {
+            NumberPlace::Settled(arrival) => arrival,
+            NumberPlace::Ahead if number == self.numbering.next() => {
+                self.numbering.accept(number, is_end, false)
+            }
+            NumberPlace::Ahead if self.window.holds(number) => Arrival::Duplicate,
+            place => {
+                let key = if place == NumberPlace::Restart { RESTART } else { number };
+                self.hold(key, (number, is_end), received.length, cx);
+                return Ok(false);
+            }
+        };
+        Ok(self.settle(arrival, is_end, cx))
+    }
+
+    /// Lets the datagram in the buffer wait in the window.
+    fn hold(&mut self, key: u64, (number, is_end): (u64, bool), length: usize, cx: &Context) {
+        let Some(place) = self.window.place() else { return };
+        let bytes = std::mem::replace(&mut self.buffer, place.bytes);
+        let until_ns = cx.now_ns().saturating_add(self.window.wait_ns);
+        let came_ns = self.came_ns;
+        self.window.hold(key, EarlyDatagram { number, is_end, length, came_ns, until_ns, bytes });
+    }
+
+    /// Counts an arrival, and the datagrams that are missing before it. Returns whether it continues the
+    /// stream.
+    fn settle(&mut self, arrival: Arrival, is_end: bool, cx: &mut Context) -> bool {
+        match arrival {
             Arrival::New { gap, is_restart } => {
-                let by_kernel = gap.min(self.kernel.pending);
-                self.kernel.pending -= by_kernel;
-                self.lose(by_kernel, KERNEL, cx);
-                self.lose(gap - by_kernel, MISSING, cx);
-                self.gap += gap;
+                self.miss(gap, cx);
                 self.counts.restarts += u64::from(is_restart);
                 self.ended = is_end;
-                return Ok(!is_end);
+                return !is_end;
             }
             Arrival::Late => {
                 // It was counted as missing.
@@ -174,7 +259,16 @@ impl DatagramReceiver {
             Arrival::Duplicate => self.counts.duplicates += u64::from(!is_end),
             Arrival::Foreign => self.lose(1, FOREIGN, cx),
         }
-        Ok(false)
+        false
+    }
+
+    /// Counts datagrams that are missing.
+    fn miss(&mut self, gap: u64, cx: &mut Context) {
+        let by_kernel = gap.min(self.kernel.pending);
+        self.kernel.pending -= by_kernel;
+        self.lose(by_kernel, KERNEL, cx);
+        self.lose(gap - by_kernel, MISSING, cx);
+        self.gap += gap;
     }
 
     fn lose(&mut self, count: u64, reason: &'static str, cx: &mut Context) {
@@ -207,16 +301,39 @@ impl DatagramReceiver {
         }
     }
 
-    /// Counts datagrams that wait in the socket, and those that the kernel dropped after the last one.
+    /// Counts datagrams that wait in the window.
+    fn count_held(&mut self, cx: &mut Context) {
+        while let Some((key, early)) = self.window.take_lowest() {
+            if key == RESTART {
+                self.numbering.restart(early.number);
+            }
+            let arrival = self.numbering.accept(early.number, early.is_end, key == RESTART);
+            if self.settle(arrival, early.is_end, cx) {
+                self.lose(1, HELD, cx);
+            }
+        }
+    }
+
+    /// Counts datagrams that wait in the window and in the socket, and those that the kernel dropped after the
+    /// last one.
     fn count_unread(&mut self, cx: &mut Context) {
+        self.count_held(cx);
+        let size = std::mem::take(&mut self.window.size);
+        self.count_in_socket(cx);
+        self.window.size = size;
+    }
+
+    fn count_in_socket(&mut self, cx: &mut Context) {
         let Some(socket) = self.socket.take().filter(|_| !self.ended) else { return };
         let mut all = socket.dropped().unwrap_or(self.kernel.counter);
         // A stop can wait for other operators. Datagrams that came meanwhile do not count.
         let stop_ns = clock::realtime_unix_ns().saturating_sub(cx.stopped_for_ns().unwrap_or(0));
-        while !self.ended
-            && let Ok(received) = socket.receive(&mut self.buffer)
-        {
-            if received.stamped_ns.is_some_and(|stamped_ns| stamped_ns > stop_ns) {
+        while !self.ended {
+            let asked_ns = clock::realtime_unix_ns();
+            let Ok(received) = socket.receive(&mut self.buffer) else { break };
+            // The kernel begins to stamp some time after the socket was made. Older datagrams have the time of
+            // this call.
+            if received.stamped_ns.is_some_and(|stamped_ns| stop_ns < stamped_ns && stamped_ns < asked_ns) {
                 all = received.dropped;
                 break;
             }

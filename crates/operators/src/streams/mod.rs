@@ -7,7 +7,7 @@
 //! | `standard` | non-blocking access to stdin and stdout |
 //! | `text` | lines of text |
 //! | `pipe` | samples on stdin and stdout, raw bytes in a file |
-//! | `udp`, `udp_sink`, `datagrams`, `numbering` | datagrams, with or without a number |
+//! | `udp`, `udp_sink`, `datagrams`, `numbering`, `reordering` | datagrams, with or without a number |
 //! | `address` | checks of parameters |
 //! | `tcp`, `tcp_sink`, `connection` | a TCP connection, with or without frames |
 //!
@@ -20,6 +20,7 @@ mod datagrams;
 mod numbering;
 mod patience;
 mod pipe;
+mod reordering;
 mod standard;
 mod tcp;
 mod tcp_sink;

@@ -40,6 +40,17 @@ pub(super) enum Arrival {
     Foreign,
 }
 
+/// Place of a datagram before it is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NumberPlace {
+    /// It continues the stream, perhaps after others that are missing so far.
+    Ahead,
+    /// It belongs to a new stream, whose numbers begin at 0 again.
+    Restart,
+    /// It does not continue the stream.
+    Settled(Arrival),
+}
+
 /// A number that `udp.sink` does not send, in words.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ForeignNumber(pub String);
@@ -63,28 +74,45 @@ impl Numbering {
         self.has_begun
     }
 
-    /// Finds the place of a datagram. `is_end`: it marks the end of the stream, and its number is the number
-    /// of datagrams sent.
+    /// Finds the place of a datagram, and takes it. `is_end`: it marks the end of the stream, and its number
+    /// is the number of datagrams sent.
     pub fn arrive(
         &mut self,
         number: u64,
         is_end: bool,
         from: Option<SocketAddr>,
     ) -> Result<Arrival, ForeignNumber> {
+        Ok(match self.place(number, is_end, from)? {
+            NumberPlace::Ahead => self.accept(number, is_end, false),
+            NumberPlace::Restart => {
+                self.restart(number);
+                self.accept(number, is_end, true)
+            }
+            NumberPlace::Settled(arrival) => arrival,
+        })
+    }
+
+    /// Finds the place of a datagram. One that is ahead, or the first of a new stream, is not taken yet.
+    pub fn place(
+        &mut self,
+        number: u64,
+        is_end: bool,
+        from: Option<SocketAddr>,
+    ) -> Result<NumberPlace, ForeignNumber> {
         if !self.has_begun {
             if number >= FIRST {
                 return Err(ForeignNumber(format!("the first datagram{} has the number {number}", by(from))));
             }
             (self.has_begun, self.sender, self.row) = (true, from, (number, 1));
-            return Ok(self.accept(number, is_end, false));
+            return Ok(NumberPlace::Ahead);
         }
         if from != self.sender {
             // A sender that was restarted has another port, and begins at 0.
             if from == self.former || number >= WINDOW || is_end {
-                return Ok(Arrival::Foreign);
+                return Ok(NumberPlace::Settled(Arrival::Foreign));
             }
             self.former = std::mem::replace(&mut self.sender, from);
-            return Ok(self.restart(number, is_end));
+            return Ok(NumberPlace::Restart);
         }
         self.row = if self.row.0 == number { (number, self.row.1 + 1) } else { (number, 1) };
         if self.row.1 > REPEATS && !is_end {
@@ -98,33 +126,45 @@ impl Numbering {
             if number - self.next >= STEP {
                 return Err(step(&self.newest()));
             }
-            return Ok(self.accept(number, is_end, false));
+            return Ok(NumberPlace::Ahead);
         }
         if is_end {
-            return Ok(Arrival::Duplicate);
+            return Ok(NumberPlace::Settled(Arrival::Duplicate));
         }
         if self.next - number > WINDOW {
-            return if number < WINDOW { Ok(self.restart(number, false)) } else { Err(step(&self.newest())) };
+            return if number < WINDOW { Ok(NumberPlace::Restart) } else { Err(step(&self.newest())) };
         }
-        Ok(if self.is_seen(number) {
+        Ok(NumberPlace::Settled(if self.is_seen(number) {
             Arrival::Duplicate
         } else {
             self.set_seen(number, true);
             Arrival::Late
-        })
+        }))
     }
 
-    /// Begins a new stream with this number.
-    fn restart(&mut self, number: u64, is_end: bool) -> Arrival {
+    /// Number of the datagram that continues the stream.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Begins a new stream, of which this is the first number that came.
+    pub fn restart(&mut self, number: u64) {
         (self.next, self.row) = (0, (number, 1));
         self.seen.fill(0);
-        self.accept(number, is_end, true)
     }
 
-    fn accept(&mut self, number: u64, is_end: bool, is_restart: bool) -> Arrival {
-        let gap = number - self.next;
-        (number.saturating_sub(WINDOW).max(self.next)..number)
-            .for_each(|missing| self.set_seen(missing, false));
+    /// Gives up the datagrams below this number. Returns how many are missing.
+    pub fn give_up_below(&mut self, number: u64) -> u64 {
+        let gap = number.saturating_sub(self.next);
+        let end = self.next + gap;
+        (end.saturating_sub(WINDOW).max(self.next)..end).for_each(|missing| self.set_seen(missing, false));
+        self.next = end;
+        gap
+    }
+
+    /// Takes a datagram that is ahead. Those before it are given up.
+    pub fn accept(&mut self, number: u64, is_end: bool, is_restart: bool) -> Arrival {
+        let gap = self.give_up_below(number);
         if !is_end {
             self.set_seen(number, true);
         }

@@ -19,8 +19,9 @@ use std::path::PathBuf;
 
 /// Reads samples from stdin until it ends.
 ///
-/// A chunk holds the samples available when stdin was polled. Bytes after the last complete sample are lost,
-/// and the run ends with exit status 3.
+/// A chunk holds the samples available when stdin was polled. Bytes after the last complete sample are lost.
+/// So are bytes that wait in the pipe when the run is stopped. If there are any, the run ends with exit status
+/// 3.
 ///
 /// The latency of a path from here counts from the time at which this operator read the data. It leaves out
 /// the wait in the pipe.
@@ -73,6 +74,7 @@ impl<T: FileSample> Operator for StdinSource<T> {
             Read::Nothing => cx.readable(&std::io::stdin()),
             Read::End => {
                 cx.lose(self.rest as u64, "bytes", "stdin ended in the middle of a sample");
+                self.stdin = None;
                 Ok(Step::Done)
             }
             Read::Bytes(count) => {
@@ -87,6 +89,13 @@ impl<T: FileSample> Operator for StdinSource<T> {
                 Ok(Step::Again)
             }
         }
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        if let Some(stdin) = self.stdin.take() {
+            stdin.lose_unread(std::mem::take(&mut self.rest), ending, cx);
+        }
+        Ok(())
     }
 }
 

@@ -4,8 +4,9 @@
 //! with the shell.
 
 use super::patience::{is_over, over_at_ns};
-use onbeat_runtime::{Context, Error, Input, Message, Step};
+use onbeat_runtime::{Context, Ending, Error, Input, Message, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsFd;
@@ -54,6 +55,23 @@ impl Stdin {
         Ok(Stdin { _place: StreamLease::take(0, "stdin")? })
     }
 
+    /// Number of bytes that wait in a pipe or socket, and are gone when the run ends. A file keeps them.
+    fn unread(&self) -> u64 {
+        let stdin = io::stdin();
+        let kind = rustix::fs::fstat(stdin.as_fd()).map(|found| FileType::from_raw_mode(found.st_mode));
+        match kind {
+            Ok(FileType::Fifo | FileType::Socket) => rustix::io::ioctl_fionread(stdin.as_fd()).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Counts the bytes that wait when a run is stopped or fails, and those that were read but not sent.
+    pub fn lose_unread(self, read: usize, ending: Ending, cx: &mut Context) {
+        if ending != Ending::Ended {
+            cx.lose(self.unread() + read as u64, "bytes", "waited in stdin when the run ended");
+        }
+    }
+
     /// Reads what has arrived, at most as much as fits `bytes`.
     pub fn read(&mut self, bytes: &mut [u8]) -> Result<Read, Error> {
         let stdin = io::stdin();
@@ -89,7 +107,7 @@ struct Stdout {
 impl Stdout {
     pub fn open() -> Result<Self, Error> {
         let found = rustix::fs::fstat(io::stdout().as_fd());
-        let is_file = found.is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_file());
+        let is_file = found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file());
         Ok(Stdout { _place: StreamLease::take(1, "stdout")?, is_file })
     }
 

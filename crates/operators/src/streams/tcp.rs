@@ -19,8 +19,8 @@ use std::net::TcpListener;
 /// Receives samples from one TCP connection until it ends.
 ///
 /// The [`Framing`] defines the end of the stream. With raw framing that is the end of what the peer sends;
-/// the peer may go on reading. A connection that breaks (a reset, or a peer that vanished) is always an
-/// error.
+/// the peer may go on reading. A connection that breaks is always an error: a reset, or a peer that vanished.
+/// A peer has vanished if its kernel does not answer for `patience`, at least 4 s. It may be silent for longer.
 ///
 /// Bytes after the last complete sample are lost. So are bytes that wait in the socket when the run is
 /// stopped. If there are any, the run ends with exit status 3.
@@ -48,9 +48,11 @@ impl<T: FileSample> TcpSource<T> {
     /// # Errors
     /// When the format is of the other sample type.
     pub fn new(peer: TcpPeer, format: Option<SampleFormat>) -> Result<Self, Error> {
+        let mut line = TcpConnection::new(peer);
+        line.is_watched = true;
         Ok(TcpSource {
             out: Output::default(),
-            line: TcpConnection::new(peer),
+            line,
             framing: Framing::Raw,
             wire: WireCodec::new(format)?,
             rate_hz: 0.0,
@@ -79,7 +81,7 @@ impl<T: FileSample> TcpSource<T> {
         self
     }
 
-    /// Sets the time to wait for a connection.
+    /// Sets the time to wait for a connection, and for an answer of the peer's kernel (at least 4 s).
     pub fn patience(mut self, time_ns: u64) -> Self {
         self.line.patience_ns = time_ns;
         self
@@ -225,7 +227,7 @@ struct TcpSourceParameters {
     /// Samples per second; without it there is no source time.
     #[serde(default)]
     sample_rate: Option<Hertz>,
-    /// How long to wait for a connection.
+    /// How long to wait for a connection, and later for an answer of the peer's kernel (at least 4 s).
     #[serde(default = "usual")]
     patience: Seconds,
 }

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpListener};
+use std::time::Duration;
 
 /// Unit of losses.
 const BYTES: &str = "bytes";
@@ -29,10 +30,12 @@ const ACKNOWLEDGED_NS: u64 = 200_000;
 
 /// Sends samples over one TCP connection.
 ///
-/// While the peer does not read, the operator's input edge fills. After the end of the stream, the peer has
-/// to take bytes at least every `patience`. After a stop of the run, it has to take all within `patience`.
+/// While the peer does not read, the operator's input edge fills. After the source has ended, the peer has to
+/// take bytes at least every `patience`. After a stop of the run, it has to take all within `patience`.
 /// Otherwise the rest is lost, and the connection is reset, so that the peer does not take the data for
 /// complete.
+///
+/// A peer whose kernel does not answer for `patience` has vanished: that is an error.
 ///
 /// If the peer closes the connection before the end, the rest is lost as well, unless `may_close` permits
 /// that. With strict framing it is an error.
@@ -175,19 +178,31 @@ impl<T: FileSample> TcpSink<T> {
         socket::unacknowledged(stream).unwrap_or(0).saturating_sub(u64::from(self.shut))
     }
 
+    /// Whether the peer's kernel has not answered for the patience. One whose peer only does not read answers.
+    fn has_vanished(&self) -> bool {
+        let unanswered = self.line.stream.as_ref().and_then(|stream| socket::unanswered(stream).ok()?);
+        unanswered.is_some_and(|time| time >= Duration::from_nanos(self.line.patience_ns))
+    }
+
     /// Waits for the peer, unless the patience is used up.
     fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let patience_ns = self.line.patience_ns;
         let end_ns = self.taken_ns.max(self.line.opened_ns).saturating_add(patience_ns);
-        if is_over(cx, patience_ns) || self.said_end && real_ns() >= end_ns {
+        let is_late = real_ns() >= end_ns;
+        if is_over(cx, patience_ns) || self.input.is_closed(cx) && is_late {
             if let Some(stream) = &self.line.stream {
                 // Without the reset, the kernel would go on sending, and the count would be wrong.
                 let _closed = socket::reset_on_close(stream);
             }
             return Ok(self.give_up(NOT_TAKEN, cx));
         }
-        let over_ns = over_at_ns(cx, patience_ns);
-        let until_ns = if self.said_end { over_ns.min(on_clock_ns(cx, end_ns)) } else { over_ns };
+        if is_late && self.has_vanished() {
+            self.lose_rest(NOT_SENT, cx);
+            return Err(self.line.broken(ErrorKind::TimedOut.into()));
+        }
+        // A look after that time, whether the peer is still there and whether the stream has ended.
+        let look_ns = on_clock_ns(cx, if is_late { real_ns().saturating_add(patience_ns) } else { end_ns });
+        let until_ns = over_at_ns(cx, patience_ns).min(look_ns);
         match &self.line.stream {
             // No event says that the peer has acknowledged all.
             Some(_) if self.shut => Ok(cx.look_again_in(ACKNOWLEDGED_NS)),

@@ -17,6 +17,8 @@ use std::ops::Range;
 
 /// A datagram that comes this long after the one before does not wait for others to fill a chunk.
 const ALONE_NS: u64 = 50_000;
+/// Most datagrams in the window.
+const MOST_EARLY: usize = 1024;
 
 /// Receives samples in UDP datagrams.
 ///
@@ -28,6 +30,11 @@ const ALONE_NS: u64 = 50_000;
 /// arrives after its successor is dropped and counted as late; duplicates are dropped. Lost samples are not
 /// replaced. A datagram marked as the last one ends the stream. A sender that begins again at 0 is followed.
 /// Numbers that `udp.sink` does not send are an error.
+///
+/// With a window (`reorder`), datagrams that the network swapped are put in order. A datagram that comes early
+/// is held until the missing ones before it come, but not for longer than `reorder_wait`, and not if it is more
+/// than `reorder` numbers ahead of a missing one. A missing datagram that comes later still is late. A datagram
+/// keeps the time at which the kernel received it, so the wait is part of its latency.
 ///
 /// Each datagram that was sent is received, lost or late. The kernel drops datagrams while the buffer of the
 /// socket is full; it counts them. Datagrams that wait in the socket when the run is stopped are lost, too.
@@ -92,6 +99,21 @@ impl<T: FileSample> UdpSource<T> {
     pub fn receive_buffer(mut self, bytes: usize) -> Self {
         self.receiver.receive_buffer = Some(bytes);
         self
+    }
+
+    /// Puts datagrams in order that come up to `datagrams` numbers early, and waits this time for a missing
+    /// one; 0 for no order. Needs a header.
+    ///
+    /// # Errors
+    /// When there are more than 1024.
+    pub fn reorder(mut self, datagrams: usize, wait_ns: u64) -> Result<Self, Error> {
+        if datagrams > MOST_EARLY {
+            return Err(Error::new(format!(
+                "`reorder` is {datagrams}: it can be {MOST_EARLY} at most, because each needs a buffer of 64 KiB"
+            )));
+        }
+        (self.receiver.window.size, self.receiver.window.wait_ns) = (datagrams, wait_ns);
+        Ok(self)
     }
 
     /// Uses a socket that is already open, instead of opening one at the start.
@@ -167,7 +189,7 @@ impl<T: FileSample> Operator for UdpSource<T> {
         }
         let received_ns = *self.received_ns.get_or_insert(now_ns);
         let until_ns = self.timeout_ns.map_or(u64::MAX, |timeout_ns| received_ns.saturating_add(timeout_ns));
-        if now_ns >= until_ns {
+        if now_ns >= until_ns && self.receiver.window.is_empty() {
             let ms = self.timeout_ns.unwrap_or(0) / 1_000_000;
             cx.note(format!("no datagram on {} for {ms} ms: the stream was ended", self.receiver.bind));
             return Ok(Step::Done);
@@ -196,6 +218,13 @@ struct UdpSourceParameters {
     /// `header = true`. Without it, all bytes are samples.
     #[serde(default)]
     header: bool,
+    /// Number of datagrams by which one can come early, to be put in order (1024 at most); 0: datagrams are
+    /// not put in order. Needs `header = true`.
+    #[serde(default)]
+    reorder: usize,
+    /// How long a datagram that came early waits for those before it.
+    #[serde(default = "usual_wait")]
+    reorder_wait: Seconds,
     /// Samples per second; without it there is no source time.
     #[serde(default)]
     sample_rate: Option<Hertz>,
@@ -209,9 +238,20 @@ struct UdpSourceParameters {
     receive_buffer: Option<Bytes>,
 }
 
+fn usual_wait() -> Seconds {
+    Seconds(0.005)
+}
+
 fn source<T: FileSample>(p: &UdpSourceParameters, _: &Folders) -> Result<UdpSource<T>, Error> {
     check_address("bind", &p.bind)?;
     let mut source = UdpSource::new(&p.bind, p.format)?.header(p.header).rate(rate(p.sample_rate)?);
+    if p.reorder > 0 && !p.header {
+        return Err(Error::new(format!(
+            "`reorder` is {}: datagrams without a header have no numbers; set `header = true` at both ends",
+            p.reorder
+        )));
+    }
+    source = source.reorder(p.reorder, time_ns("reorder_wait", p.reorder_wait)?)?;
     if let Some(timeout) = p.timeout {
         source = source.timeout(time_ns("timeout", timeout)?);
     }

@@ -8,11 +8,11 @@ use onbeat_runtime::testing::{Feed, Seen, Trial};
 use std::net::UdpSocket;
 use std::time::Duration;
 
-const LAST: u64 = 1 << 63;
+pub const LAST: u64 = 1 << 63;
 
 /// A socket of this machine, and one that sends to it. Datagrams wait in the socket, so the test needs no
 /// timing.
-fn pair() -> (UdpSocket, UdpSocket) {
+pub fn pair() -> (UdpSocket, UdpSocket) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
     sender.connect(socket.local_addr().unwrap()).unwrap();
@@ -20,7 +20,7 @@ fn pair() -> (UdpSocket, UdpSocket) {
 }
 
 /// A datagram with a number and samples.
-fn datagram(number: u64, samples: &[f32]) -> Vec<u8> {
+pub fn datagram(number: u64, samples: &[f32]) -> Vec<u8> {
     number.to_le_bytes().into_iter().chain(samples.iter().flat_map(|x| x.to_le_bytes())).collect()
 }
 

@@ -24,6 +24,7 @@ mod parameters;
 mod periods;
 mod receiver;
 mod recording;
+mod reordering;
 mod settings;
 mod sigmf_source;
 mod slices;

@@ -77,6 +77,11 @@ impl<M: Message> Input<M> {
         self.link.is_ended(cx)
     }
 
+    /// Whether all producers have ended. Messages may still be queued. True if the port is not connected.
+    pub fn is_closed(&self, cx: &Context) -> bool {
+        self.link.is_closed(cx)
+    }
+
     /// Returns the number of queued messages.
     pub fn len(&self, cx: &Context) -> usize {
         self.link.len(cx)

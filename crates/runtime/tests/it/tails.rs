@@ -3,8 +3,10 @@
 use crate::watchdog::watched;
 use crate::ways::ways;
 use onbeat_runtime::{
-    Chunk, ClockKind, Context, Error, Graph, Input, Kernel, Operator, Output, Ports, Progress, Step, Stream,
+    Chunk, ClockKind, Context, Error, Graph, Input, Kernel, Operator, Options, Output, Ports, Progress, Step,
+    Stream,
 };
+use std::sync::{Arc, Mutex};
 
 const MESSAGES: u64 = 10;
 const PERIOD_NS: u64 = 1_000_000;
@@ -125,4 +127,64 @@ fn the_tail_of_a_filter_after_a_silence_is_no_late_message() {
 #[test]
 fn what_an_operator_sends_because_its_input_ended_is_no_late_message() {
     watched(120, || runs("sums", Sums::default));
+}
+
+/// Counts messages, and the steps in which it saw the end of its input.
+struct SeesEnd {
+    input: Input<u64>,
+    received: u64,
+    seen: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Operator for SeesEnd {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        match self.input.pop(cx) {
+            Some(_) => self.received += 1,
+            None if self.input.is_ended(cx) => self.seen.lock().unwrap().push(self.received),
+            None => {}
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// Runs a source that never waits, up to `count` messages or the end of the run's duration.
+fn sees_the_end(count: u64, duration_ns: Option<u64>) {
+    for (way, options) in ways() {
+        if duration_ns.is_some() && options.clock == ClockKind::Manual {
+            continue;
+        }
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut graph = Graph::new("tails");
+        let mut n = 0;
+        let numbers = graph.source("numbers", move || {
+            n += 1;
+            (n <= count).then_some(n)
+        });
+        let end = SeesEnd { input: Input::default(), received: 0, seen: Arc::clone(&seen) };
+        let end = graph.add("end", end);
+        graph.connect(numbers, |s| &s.out, end, |e| &e.input);
+        let record = graph.run(&Options { duration_ns, ..options }).unwrap();
+        assert_eq!(*seen.lock().unwrap(), [record.edges[0].sent], "{way}");
+    }
+}
+
+#[test]
+fn an_operator_is_stepped_once_more_after_its_last_message() {
+    watched(120, || {
+        for _ in 0..20 {
+            sees_the_end(100, None);
+        }
+    });
+}
+
+#[test]
+fn an_operator_is_stepped_once_more_after_a_stop() {
+    watched(120, || {
+        for _ in 0..10 {
+            sees_the_end(u64::MAX, Some(3_000_000));
+        }
+    });
 }

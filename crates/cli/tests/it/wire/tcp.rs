@@ -1,9 +1,9 @@
 //! Connections: half closes, resets, peers that never read, close early, or are not there.
 
 use super::{Wire, edge, operator, until};
-use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
 
 /// From `tcp.source` to a file.
 fn connected(address: SocketAddr) -> String {
@@ -12,17 +12,32 @@ fn connected(address: SocketAddr) -> String {
         + &edge("rx", "file")
 }
 
-fn listener() -> (TcpListener, SocketAddr) {
+pub(super) fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     (listener, address)
+}
+
+/// Waits for a call.
+pub(super) fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).expect("a socket");
+    let mut peer = None;
+    let called = || {
+        peer = listener.accept().ok();
+        peer.is_some().then_some(())
+    };
+    until("the run calls", called).expect("it does");
+    let peer = peer.expect("a call").0;
+    // A read that waits longer is an error.
+    peer.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    peer
 }
 
 #[test]
 fn half_a_close_is_the_end() {
     let (listener, address) = listener();
     let wire = Wire::start(&connected(address));
-    let mut peer = listener.accept().expect("a call").0;
+    let mut peer = accept(&listener);
     peer.write_all(&[1; 100_000]).expect("written");
     peer.shutdown(Shutdown::Write).expect("half closed");
     // It goes on reading until the other side closes.
@@ -38,8 +53,8 @@ fn a_reset_is_an_error_and_what_came_is_kept() {
     // An error ends a run at once, whatever other operators wait for.
     let (silent, other) = self::listener();
     let wire = Wire::start(&(connected(address) + &flood(&format!("connect = \"{other}\""))));
-    let mut peer = listener.accept().expect("a call").0;
-    let never_reads = silent.accept().expect("a call").0;
+    let mut peer = accept(&listener);
+    let never_reads = accept(&silent);
     until_full(&never_reads);
     peer.write_all(&[1; 100_000]).expect("written");
     let taken = || (onbeat_os::socket::unacknowledged(&peer).ok()? == 0).then_some(());
@@ -64,8 +79,8 @@ fn what_is_unread_at_a_stop_is_counted() {
         + &operator("file", "file.sink", "path = \"came\"")
         + &edge("rx", "slow")
         + &edge("slow", "file");
-    let wire = Wire::start(&pipeline);
-    let mut peer = listener.accept().expect("a call").0;
+    let mut wire = Wire::start(&pipeline);
+    let mut peer = accept(&listener);
     // As much as both sockets take while nobody reads much.
     peer.set_nonblocking(true).expect("a socket");
     let mut written = 0;
@@ -95,7 +110,7 @@ fn flood(parameters: &str) -> String {
 }
 
 /// Waits until no more bytes arrive in a socket.
-fn until_full(peer: &TcpStream) {
+pub(super) fn until_full(peer: &TcpStream) {
     let (mut last, mut same) = (0, 0);
     let full = || {
         let now = rustix::io::ioctl_fionread(peer).expect("a count");
@@ -107,7 +122,7 @@ fn until_full(peer: &TcpStream) {
 }
 
 /// Reads until the connection ends. Returns the number of bytes, and whether it was reset.
-fn drain(peer: &mut TcpStream) -> (u64, bool) {
+pub(super) fn drain(peer: &mut TcpStream) -> (u64, bool) {
     let (mut bytes, mut buffer) = (0, [0; 65536]);
     loop {
         match peer.read(&mut buffer) {
@@ -126,8 +141,9 @@ fn a_peer_that_never_reads_does_not_hold_the_end() {
         let duration = if how == "duration" { "duration = \"200 ms\"\n" } else { "" };
         let workers = if scheduler == "greedy" { "" } else { "workers = 2\n" };
         let head = format!("{duration}{workers}scheduler = \"{scheduler}\"\n");
-        let wire = Wire::start(&(head + &flood(&format!("connect = \"{address}\"\npatience = \"300 ms\""))));
-        let mut peer = listener.accept().expect("a call").0;
+        let mut wire =
+            Wire::start(&(head + &flood(&format!("connect = \"{address}\"\npatience = \"300 ms\""))));
+        let mut peer = accept(&listener);
         if how == "interrupt" {
             until_full(&peer);
             wire.interrupt();
@@ -151,7 +167,7 @@ fn a_peer_that_closes_is_a_loss_unless_it_may() {
         let (listener, address) = listener();
         let parameters = format!("connect = \"{address}\"\nmay_close = {may_close}\nframing = \"{framing}\"");
         let wire = Wire::start(&flood(&parameters));
-        let mut peer = listener.accept().expect("a call").0;
+        let mut peer = accept(&listener);
         peer.read_exact(&mut [0; 100_000]).expect("samples");
         drop(peer);
         let ended = wire.end();
@@ -166,12 +182,8 @@ fn a_peer_that_closes_is_a_loss_unless_it_may() {
 fn a_peer_that_is_not_there_does_not_hold_the_end() {
     // An unused address of this machine, with a port that is never assigned; and one that nobody calls.
     for parameters in ["connect = \"127.9.8.7:1\"", "listen = \"127.0.0.1:0\""] {
-        let wire = Wire::start(&flood(&format!("{parameters}\npatience = \"1 s\"")));
-        let begun = || {
-            let threads = fs::read_dir(format!("/proc/{}/task", wire.child.id())).ok()?;
-            (threads.count() > 2).then_some(())
-        };
-        until("it runs", begun).expect("it does");
+        let mut wire = Wire::start(&flood(&format!("{parameters}\npatience = \"1 s\"")));
+        until("it runs", || wire.is_running().then_some(())).expect("it does");
         wire.interrupt();
         let ended = wire.end();
         // It may have used up its patience before the stop came.

@@ -7,33 +7,26 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 /// Mark of the last datagram.
-const LAST: u64 = 1 << 63;
+pub(super) const LAST: u64 = 1 << 63;
 
 /// A port that nobody uses.
-fn port() -> SocketAddr {
+pub(super) fn port() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port")
 }
 
 /// Waits until somebody has a UDP socket at this port.
-fn until_bound(address: SocketAddr) {
-    let port = format!(":{:04X} ", address.port());
-    let bound = || {
-        let table = fs::read_to_string("/proc/net/udp").ok()?;
-        table
-            .lines()
-            .skip(1)
-            .any(|line| {
-                line.split_once(": ").is_some_and(|(_, rest)| {
-                    rest.split(' ').next().is_some_and(|local| format!("{local} ").ends_with(&port))
-                })
-            })
-            .then_some(())
-    };
+pub(super) fn until_bound(address: SocketAddr) {
+    until_bound_of("self", address);
+}
+
+/// Waits until there is a UDP socket at this port of the network of a process.
+pub(super) fn until_bound_of(process: &str, address: SocketAddr) {
+    let bound = || waiting(process, address).map(drop);
     until("the receiver has its socket", bound).expect("it does");
 }
 
 /// From `udp.source` to a file, through an operator that takes its time.
-fn receiver(address: SocketAddr, parameters: &str, busy: &str) -> String {
+pub(super) fn receiver(address: SocketAddr, parameters: &str, busy: &str) -> String {
     let parameters = format!("bind = \"{address}\"\ntimeout = \"1 s\"\n{parameters}");
     operator("rx", "udp.source", &parameters)
         + &operator("slow", "load", &format!("busy = \"{busy}\""))
@@ -42,18 +35,18 @@ fn receiver(address: SocketAddr, parameters: &str, busy: &str) -> String {
         + &edge("slow", "file")
 }
 
-fn sender(to: SocketAddr) -> UdpSocket {
+pub(super) fn sender(to: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(to).expect("an address");
     socket
 }
 
 /// A datagram of 100 samples with a number.
-fn numbered(number: u64) -> Vec<u8> {
+pub(super) fn numbered(number: u64) -> Vec<u8> {
     number.to_le_bytes().into_iter().chain([(number % 251) as u8; 400]).collect()
 }
 
-fn send(socket: &UdpSocket, number: u64) {
+pub(super) fn send(socket: &UdpSocket, number: u64) {
     let sent = socket.send(&numbered(number)).expect("a datagram leaves");
     assert_eq!(sent, 408);
 }
@@ -71,7 +64,7 @@ fn each_datagram_is_in_the_file_or_counted() {
     ] {
         let what = format!("header {header}, busy {busy}, interrupted {is_interrupted}");
         let address = port();
-        let wire = Wire::start(&receiver(address, &format!("header = {header}"), busy));
+        let mut wire = Wire::start(&receiver(address, &format!("header = {header}"), busy));
         until_bound(address);
         let socket = sender(address);
         for number in 0..SENT {
@@ -98,7 +91,7 @@ fn each_datagram_is_in_the_file_or_counted() {
 /// Sends these numbers, the last of which is the end. Returns what became of it.
 fn sent(numbers: &[u64], end: Option<u64>) -> Ended {
     let address = port();
-    let wire = Wire::start(&receiver(address, "header = true", "1 us"));
+    let mut wire = Wire::start(&receiver(address, "header = true", "1 us"));
     until_bound(address);
     let socket = sender(address);
     numbers.iter().for_each(|&number| send(&socket, number));
@@ -117,15 +110,23 @@ fn sent(numbers: &[u64], end: Option<u64>) -> Ended {
 }
 
 /// Bytes that wait in the UDP socket at this port.
-fn unread(address: SocketAddr) -> u64 {
+pub(super) fn unread(address: SocketAddr) -> u64 {
+    unread_of("self", address)
+}
+
+/// Bytes that wait in the UDP socket at this port of the network of a process.
+pub(super) fn unread_of(process: &str, address: SocketAddr) -> u64 {
+    waiting(process, address).expect("the socket")
+}
+
+fn waiting(process: &str, address: SocketAddr) -> Option<u64> {
     let port = format!(":{:04X}", address.port());
-    let table = fs::read_to_string("/proc/net/udp").expect("a table");
-    let queue = table.lines().find_map(|line| {
+    let table = fs::read_to_string(format!("/proc/{process}/net/udp")).ok()?;
+    table.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.get(1).filter(|local| local.ends_with(&port))?;
         u64::from_str_radix(words.get(4)?.split_once(':')?.1, 16).ok()
-    });
-    queue.expect("the socket")
+    })
 }
 
 #[test]

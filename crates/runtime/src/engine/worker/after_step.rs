@@ -44,10 +44,12 @@ impl Worker {
         match step {
             Step::Wait => {
                 cx.hot[operator as usize].flags &= !flag::RESUME;
+                let had_ended = node.open_inputs == 0;
                 self.keep_ready(cx, operator, flags);
+                // If the last input ends here, the operator is stepped once more, and sees the end.
                 self.check_closing(cx, operator);
                 let node = &self.nodes[operator as usize];
-                if node.open_inputs == 0 && !node.done && !node.has_turns {
+                if had_ended && !node.done && !node.has_turns {
                     self.finish(cx, operator);
                 }
             }
@@ -112,10 +114,11 @@ impl Worker {
             }
             Step::Wait => {
                 cx.turn.clear(operator);
+                let had_ended = node.open_inputs == 0;
                 self.keep_ready(cx, operator, flags);
                 self.check_closing(cx, operator);
                 let node = &self.nodes[operator as usize];
-                if node.open_inputs == 0 && !node.inputs.is_empty() && !node.done {
+                if had_ended && !node.inputs.is_empty() && !node.done {
                     self.finish(cx, operator);
                 }
             }

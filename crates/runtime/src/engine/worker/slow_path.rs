@@ -33,7 +33,12 @@ impl Worker {
         if hot.flags & flag::WHEN != 0 {
             self.stamp_tick(cx);
         }
-        let outcome = if timed { self.step_timed(cx, operator) } else { self.step(cx, operator) };
+        let (outcome, end_ns) = if timed {
+            let (outcome, end_ns) = self.step_timed(cx, operator);
+            (outcome, Some(end_ns))
+        } else {
+            (self.step(cx, operator), None)
+        };
         let flags = cx.hot[operator as usize].flags;
         if flags & flag::WHEN != 0 {
             self.note_conditional_step(cx, operator, &outcome)?;
@@ -44,19 +49,23 @@ impl Worker {
         let hot = &mut cx.hot[operator as usize];
         hot.every = if hot.flags & flag::SLOW == 0 { self.meters[operator as usize].left() } else { 1 };
         hot.left = hot.every;
+        if let Some(end_ns) = end_ns {
+            // Not earlier: if a stop comes now, the operator has not seen the end of its inputs yet.
+            self.poll_after_timed_step(cx, end_ns);
+        }
         Ok(())
     }
 
+    /// Returns the result of the step, and its end.
     #[inline(always)]
-    fn step_timed(&mut self, cx: &mut Context, operator: u32) -> Result<Step, Error> {
+    fn step_timed(&mut self, cx: &mut Context, operator: u32) -> (Result<Step, Error>, u64) {
         let begin_ns = self.step_begin_ns(cx);
         self.sample_source(cx, operator, begin_ns);
         let outcome = self.step(cx, operator);
         let end_ns = cx.now_ns();
         let is_exact = self.is_exact(cx, operator, operator, (begin_ns, end_ns));
         self.note_timed_step(cx, operator, begin_ns..end_ns, is_exact);
-        self.poll_after_timed_step(cx, end_ns);
-        outcome
+        (outcome, end_ns)
     }
 
     /// Gives a message of a free-running source a due time, the begin of its timed step, if the message is

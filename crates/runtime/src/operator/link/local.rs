@@ -201,6 +201,10 @@ impl<M: Message> Edge<M> {
     }
 
     pub fn is_ended(&self, cx: &Context) -> bool {
-        cx.edges[self.spec.number as usize].closed && self.ring.is_empty(&cx.owner)
+        self.is_closed(cx) && self.ring.is_empty(&cx.owner)
+    }
+
+    pub fn is_closed(&self, cx: &Context) -> bool {
+        cx.edges[self.spec.number as usize].closed
     }
 }

@@ -129,7 +129,11 @@ impl<M: Message> AnyEdge<M> {
     }
 
     fn is_ended(&self, cx: &Context) -> bool {
-        cx.edges[self.spec(true).number as usize].closed && self.len(cx) == 0
+        self.is_closed(cx) && self.len(cx) == 0
+    }
+
+    fn is_closed(&self, cx: &Context) -> bool {
+        cx.edges[self.spec(true).number as usize].closed
     }
 
     fn keep(&self, cx: &mut Context) {
@@ -243,6 +247,16 @@ impl<M: Message> InLink<M> {
             InLink::Direct(edge) => edge.is_ended(cx),
             InLink::Turn(edge) => cx.replicas.is_last && edge.is_ended(cx),
             InLink::Many(many) => many.edges.iter().all(|edge| edge.is_ended(cx)),
+        }
+    }
+
+    /// Whether all edges are closed. They need not be empty.
+    pub fn is_closed(&self, cx: &Context) -> bool {
+        match self {
+            InLink::Open => true,
+            InLink::Direct(edge) => edge.is_closed(cx),
+            InLink::Turn(edge) => cx.replicas.is_last && edge.is_closed(cx),
+            InLink::Many(many) => many.edges.iter().all(|edge| edge.is_closed(cx)),
         }
     }
 
