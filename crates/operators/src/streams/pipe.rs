@@ -4,6 +4,7 @@ use super::address::time_ns;
 use super::patience::{usual, usual_ns};
 use super::standard::{Outgoing, Read, Stdin};
 use super::wire::WireCodec;
+use crate::flush_timer::FlushTimer;
 use crate::format::{FileSample, SampleFormat};
 use crate::part::{PartFile, not_restartable};
 use num_complex::Complex;
@@ -197,12 +198,13 @@ pub struct FileSink<T: Sample> {
     pub input: Input<Chunk<T>>,
     path: PathBuf,
     open: Option<(PartFile, BufWriter<File>)>,
+    flush: FlushTimer,
 }
 
 impl<T: Sample> FileSink<T> {
     /// Writes to a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        FileSink { input: Input::default(), path: path.into(), open: None }
+        FileSink { input: Input::default(), path: path.into(), open: None, flush: FlushTimer::default() }
     }
 
     fn cannot_write(&self, error: std::io::Error) -> Error {
@@ -223,11 +225,20 @@ impl<T: Sample> Operator for FileSink<T> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if let (Some((_, writer)), Some(chunk)) = (&mut self.open, self.input.pop(cx)) {
-            let written = writer.write_all(bytemuck::cast_slice(&chunk));
-            written.map_err(|error| self.cannot_write(error))?;
+        let Some((_, writer)) = &mut self.open else { return Ok(Step::Done) };
+        if self.flush.is_due()
+            && let Err(error) = writer.flush()
+        {
+            return Err(self.cannot_write(error));
         }
-        Ok(Step::Wait)
+        let Some(chunk) = self.input.pop(cx) else {
+            let wait = if self.input.is_ended(cx) { Step::Done } else { Step::Wait };
+            return Ok(self.flush.wait(!writer.buffer().is_empty(), wait, cx));
+        };
+        if let Err(error) = writer.write_all(bytemuck::cast_slice(&chunk)) {
+            return Err(self.cannot_write(error));
+        }
+        Ok(self.flush.wait(!writer.buffer().is_empty(), Step::Wait, cx))
     }
 
     fn restartable(&self) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Losses at the wire, against the counts of a real peer: each thing that was sent arrived or is counted,
 //! what arrived is kept, and the exit status says so. Each case again with a stop in the middle.
 
+mod killed;
 mod pipes;
 mod tcp;
 mod tcp_rows;
