@@ -244,8 +244,8 @@ impl TcpConnection {
         format!("{} ms (`patience`)", self.patience_ns / 1_000_000)
     }
 
-    /// Goes on with the attempt that is under way, or begins one, until there is a connection, one has to wait
-    /// for the peer, or each address has been tried: then no attempt is left.
+    /// Goes on with the attempt that is under way, or begins one, until there is a connection, one has to
+    /// wait for the peer, or each address has been tried: then no attempt is left.
     fn attempt(&mut self) -> Option<TcpStream> {
         loop {
             let begun = match self.attempt.take() {

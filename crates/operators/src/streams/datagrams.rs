@@ -314,8 +314,8 @@ impl DatagramReceiver {
         }
     }
 
-    /// Counts datagrams that wait in the window and in the socket, and those that the kernel dropped after the
-    /// last one.
+    /// Counts datagrams that wait in the window and in the socket, and those that the kernel dropped after
+    /// the last one.
     fn count_unread(&mut self, cx: &mut Context) {
         self.count_held(cx);
         let size = std::mem::take(&mut self.window.size);
@@ -331,8 +331,8 @@ impl DatagramReceiver {
         while !self.ended {
             let asked_ns = clock::realtime_unix_ns();
             let Ok(received) = socket.receive(&mut self.buffer) else { break };
-            // The kernel begins to stamp some time after the socket was made. Older datagrams have the time of
-            // this call.
+            // The kernel begins to stamp some time after the socket was made. Older datagrams have the time
+            // of this call.
             if received.stamped_ns.is_some_and(|stamped_ns| stop_ns < stamped_ns && stamped_ns < asked_ns) {
                 all = received.dropped;
                 break;

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 /// Reads samples from stdin until it ends.
 ///
 /// A chunk holds the samples available when stdin was polled. Bytes after the last complete sample are lost.
-/// So are bytes that wait in the pipe when the run is stopped. If there are any, the run ends with exit status
-/// 3.
+/// So are bytes that wait in the pipe when the run is stopped. If there are any, the run ends with exit
+/// status 3.
 ///
 /// The latency of a path from here counts from the time at which this operator read the data. It leaves out
 /// the wait in the pipe.

@@ -20,7 +20,8 @@ use std::net::TcpListener;
 ///
 /// The [`Framing`] defines the end of the stream. With raw framing that is the end of what the peer sends;
 /// the peer may go on reading. A connection that breaks is always an error: a reset, or a peer that vanished.
-/// A peer has vanished if its kernel does not answer for `patience`, at least 4 s. It may be silent for longer.
+/// A peer has vanished if its kernel does not answer for `patience`, at least 4 s. It may be silent for
+/// longer.
 ///
 /// Bytes after the last complete sample are lost. So are bytes that wait in the socket when the run is
 /// stopped. If there are any, the run ends with exit status 3.

@@ -178,7 +178,8 @@ impl<T: FileSample> TcpSink<T> {
         socket::unacknowledged(stream).unwrap_or(0).saturating_sub(u64::from(self.shut))
     }
 
-    /// Whether the peer's kernel has not answered for the patience. One whose peer only does not read answers.
+    /// Whether the peer's kernel has not answered for the patience. One whose peer only does not read
+    /// answers.
     fn has_vanished(&self) -> bool {
         let unanswered = self.line.stream.as_ref().and_then(|stream| socket::unanswered(stream).ok()?);
         unanswered.is_some_and(|time| time >= Duration::from_nanos(self.line.patience_ns))

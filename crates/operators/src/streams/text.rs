@@ -115,8 +115,8 @@ fn cannot_write(path: &Path, error: std::io::Error) -> Error {
 
 /// Reads lines from a file or from stdin, and sends each as a message without its line break.
 ///
-/// Lines are UTF-8 of at most 1 MiB. The last line may lack a line break. Bytes that wait in the pipe of stdin
-/// when the run is stopped are lost. If there are any, the run ends with exit status 3.
+/// Lines are UTF-8 of at most 1 MiB. The last line may lack a line break. Bytes that wait in the pipe of
+/// stdin when the run is stopped are lost. If there are any, the run ends with exit status 3.
 pub struct TextSource {
     /// The lines.
     pub out: Output<String>,

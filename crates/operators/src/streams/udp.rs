@@ -29,10 +29,10 @@ const MOST_EARLY: usize = 1024;
 /// replaced. A datagram marked as the last one ends the stream. A sender that begins again at 0 is followed.
 /// Numbers that `udp.sink` does not send are an error.
 ///
-/// With a window (`reorder`), datagrams that the network swapped are put in order. A datagram that comes early
-/// is held until the missing ones before it come, but not for longer than `reorder_wait`, and not if it is more
-/// than `reorder` numbers ahead of a missing one. A missing datagram that comes later still is late. A datagram
-/// keeps the time at which the kernel received it, so the wait is part of its latency.
+/// With a window (`reorder`), datagrams that the network swapped are put in order. A datagram that comes
+/// early is held until the missing ones before it come, but not for longer than `reorder_wait`, and not if
+/// it is more than `reorder` numbers ahead of a missing one. A missing datagram that comes later still is
+/// late. A datagram keeps the time at which the kernel received it, so the wait is part of its latency.
 ///
 /// Each datagram that was sent is received, lost or late. The kernel drops datagrams while the buffer of the
 /// socket is full; it counts them. Datagrams that wait in the socket when the run is stopped are lost, too.

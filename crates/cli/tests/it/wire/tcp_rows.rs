@@ -56,7 +56,7 @@ fn receive(is_stopped: bool, and_then: impl FnOnce(&mut TcpStream)) -> Outcome {
     }
     and_then(&mut peer);
     let ended = wire.end();
-    // What was left when it was stopped.
+    // Bytes that were not read when it was stopped.
     let status = if ended.lost("bytes", "waited in the socket") > 0 { 3 } else { 0 };
     let arrived = ended.file("came").len() as u64;
     Outcome { ended, status, sent: SENT as u64, arrived, unit: "bytes" }
