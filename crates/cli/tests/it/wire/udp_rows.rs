@@ -1,7 +1,7 @@
 //! Datagrams, row by row: exact sums against the count of the sender, also with a stop in the middle.
 
 use super::udp::{LAST, port, receiver, send, sender, unread, until_bound};
-use super::{Outcome, Wire, edge, operator, play, until};
+use super::{Ended, Outcome, Wire, edge, operator, play, until};
 use rustix::process::Signal;
 use std::net::{SocketAddr, UdpSocket};
 
@@ -14,6 +14,7 @@ fn each_row_of_udp_is_exact() {
         ("foreign sender next to ours", foreign_sender_meanwhile),
         ("sender that comes back", sender_comes_back),
         ("swaps over a long way", swaps),
+        ("swaps in a window", swaps_in_a_window),
         ("receiver that is not there", nobody_receives),
     ]);
 }
@@ -64,22 +65,45 @@ fn sender_comes_back(is_stopped: bool) -> Outcome {
     end(wire, &new, 30, is_stopped, 50 + 30)
 }
 
-fn swaps(is_stopped: bool) -> Outcome {
-    let (wire, socket, address) = start();
-    // Of each 10, three come too late, one is missing, and one comes twice.
+fn send_swapped(socket: &UdpSocket, address: SocketAddr) {
+    // Of each 10, four come too late, one is missing, and one comes twice.
     for ten in 0..20 {
         until("there is room", || (unread(address) == 0).then_some(())).expect("there is");
         for digit in [0, 1, 6, 2, 3, 5, 5, 4, 8, 9] {
-            send(&socket, ten * 10 + digit);
+            send(socket, ten * 10 + digit);
         }
     }
+}
+
+fn swaps(is_stopped: bool) -> Outcome {
+    let (wire, socket, address) = start();
+    send_swapped(&socket, address);
     let outcome = end(wire, &socket, 200, is_stopped, 200);
-    assert_eq!(outcome.ended.lost("datagrams", "never came"), 20);
-    assert!(
-        outcome.ended.answer.stdout.contains("20 datagrams were duplicates"),
-        "{:?}",
-        outcome.ended.answer
-    );
+    let Ended { answer, .. } = &outcome.ended;
+    let lost = |reason| outcome.ended.lost("datagrams", reason);
+    assert_eq!((lost("never came"), lost("after their successors")), (20, 80), "{answer:?}");
+    assert!(answer.stdout.contains("20 datagrams were duplicates"), "{answer:?}");
+    outcome
+}
+
+/// All that came is in order; at a stop, the last two still wait for the one before them.
+fn swaps_in_a_window(is_stopped: bool) -> Outcome {
+    let address = port();
+    let wait = if is_stopped { "60 s" } else { "20 ms" };
+    let window = format!("header = true\nreorder = 8\nreorder_wait = \"{wait}\"");
+    let wire = Wire::start(&receiver(address, &window, "1 us"));
+    until_bound(address);
+    let socket = sender(address);
+    send_swapped(&socket, address);
+    let outcome = end(wire, &socket, 200, is_stopped, 200);
+    let Ended { answer, .. } = &outcome.ended;
+    let lost = |reason| outcome.ended.lost("datagrams", reason);
+    assert_eq!((lost("never came"), lost("after their successors")), (20, 0), "{answer:?}");
+    assert_eq!(lost("waited for a missing one"), if is_stopped { 2 } else { 0 }, "{answer:?}");
+    let came = outcome.ended.file("came");
+    let came = came.chunks(EACH as usize).map(|datagram| datagram[0]);
+    let numbers = (0..200_u64).filter(|number| number % 10 != 7).map(|number| (number % 251) as u8);
+    assert!(came.eq(numbers.take(if is_stopped { 178 } else { 180 })), "{answer:?}");
     outcome
 }
 
