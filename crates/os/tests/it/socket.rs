@@ -4,7 +4,7 @@ use onbeat_os::clock;
 use onbeat_os::socket::{self, DatagramSocket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn pair(address: &str) -> (DatagramSocket, UdpSocket) {
     let socket = DatagramSocket::new(UdpSocket::bind(address).unwrap()).unwrap();
@@ -112,4 +112,18 @@ fn an_end_that_arrived_leaves_nothing() {
         assert!(clock::monotonic_ns() < deadline_ns, "it is never acknowledged");
         clock::sleep_until(clock::monotonic_ns() + 1_000_000);
     }
+}
+
+#[test]
+fn a_peer_that_only_does_not_read_answers() {
+    let (mut near, far) = connection();
+    // Neither the least time nor the most is refused.
+    socket::watch_peer(&near, Duration::ZERO).unwrap();
+    socket::watch_peer(&near, Duration::MAX).unwrap();
+    near.set_nonblocking(true).unwrap();
+    while near.write(&[7; 100_000]).is_ok() {}
+    // The kernel has asked it several times by then whether it has room.
+    clock::sleep_until(clock::monotonic_ns() + 1_500_000_000);
+    assert_eq!(socket::unanswered(&near).unwrap(), None);
+    drop(far);
 }
