@@ -35,7 +35,8 @@ pub struct DatagramSocket {
 pub struct ReceivedDatagram {
     /// Number of its bytes that are in the buffer.
     pub length: usize,
-    /// Time at which the kernel received it (`SO_TIMESTAMPNS`), on `CLOCK_REALTIME`.
+    /// Time at which the kernel received it (`SO_TIMESTAMPNS`), on `CLOCK_REALTIME`. The kernel begins to
+    /// stamp some time after the first socket asked for it; datagrams from before have the time of the call.
     pub stamped_ns: Option<u64>,
     /// Number of datagrams that the kernel had dropped, since the socket was made and up to the arrival of
     /// this datagram (`SO_RXQ_OVFL`). It starts over after `u32::MAX`.
