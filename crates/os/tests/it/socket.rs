@@ -139,3 +139,17 @@ fn a_call_does_not_wait_for_the_peer() {
     let refused = socket::begin_connect(address).and_then(|stream| connected(&stream).map(|_| ()));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
+
+#[test]
+fn a_peer_that_only_does_not_read_answers() {
+    let (mut near, far) = connection();
+    // Neither the least time nor the most is refused.
+    socket::watch_peer(&near, Duration::ZERO).unwrap();
+    socket::watch_peer(&near, Duration::MAX).unwrap();
+    near.set_nonblocking(true).unwrap();
+    while near.write(&[7; 100_000]).is_ok() {}
+    // The kernel has asked it several times by then whether it has room.
+    clock::sleep_until(clock::monotonic_ns() + 1_500_000_000);
+    assert_eq!(socket::unanswered(&near).unwrap(), None);
+    drop(far);
+}

@@ -66,7 +66,7 @@ fn fast_sender(is_stopped: bool) -> Outcome {
     // A stop ends it while the connection is open.
     receive(is_stopped, |peer| {
         if !is_stopped {
-            peer.shutdown(Shutdown::Both).expect("closed")
+            peer.shutdown(Shutdown::Both).expect("closed");
         }
     })
 }
