@@ -104,6 +104,9 @@ fn swaps_in_a_window(is_stopped: bool) -> Outcome {
     let came = came.chunks(EACH as usize).map(|datagram| datagram[0]);
     let numbers = (0..200_u64).filter(|number| number % 10 != 7).map(|number| (number % 251) as u8);
     assert!(came.eq(numbers.take(if is_stopped { 178 } else { 180 })), "{answer:?}");
+    // The wait of the last two is part of their latency, which counts from their arrival in the kernel.
+    let longest_ns = outcome.ended.record["paths"][0]["latency"]["max_ns"].as_u64().expect("a latency");
+    assert!(is_stopped || longest_ns >= 20_000_000, "{longest_ns}");
     outcome
 }
 
