@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `wire` | samples as bytes, in a [`SampleFormat`](crate::SampleFormat) |
-//! | `patience` | polling intervals |
+//! | `patience` | the time that is left for a peer |
 //! | `standard` | non-blocking access to stdin and stdout |
 //! | `text` | lines of text |
 //! | `pipe` | samples on stdin and stdout, raw bytes in a file |
@@ -11,8 +11,8 @@
 //! | `address` | checks of parameters |
 //! | `tcp`, `tcp_sink`, `connection` | a TCP connection, with or without frames |
 //!
-//! A step never blocks. When there is nothing to receive, or no room to send, the operator is stepped again
-//! after 0.05 to 1 ms, and the worker runs other operators meanwhile.
+//! A step never blocks. When there is nothing to receive, or no room to send, the operator waits for its
+//! descriptor, and the worker sleeps or runs other operators meanwhile.
 
 mod address;
 mod connection;
