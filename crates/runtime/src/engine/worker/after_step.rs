@@ -140,11 +140,6 @@ impl Worker {
             // Relaxed: a fact for explanations, which orders nothing.
             self.control.board.operators[node.plan].awaits_descriptors.store(true, Ordering::Relaxed);
         }
-        if self.stop.is_stopping && !cx.waiting.knows_stop {
-            // The stop came while the step ran: the operator may wait less long now.
-            self.timers.clear(operator);
-            return self.step_again(cx, operator);
-        }
         match cx.waiting.until_ns {
             NEVER => self.timers.clear(operator),
             until_ns => self.timers.set(operator, until_ns),

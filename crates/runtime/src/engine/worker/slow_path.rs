@@ -50,7 +50,8 @@ impl Worker {
         hot.every = if hot.flags & flag::SLOW == 0 { self.meters[operator as usize].left() } else { 1 };
         hot.left = hot.every;
         if let Some(end_ns) = end_ns {
-            // Not earlier: if a stop comes now, the operator has not seen the end of its inputs yet.
+            // Not earlier: a stop that comes now is told to an operator that waits, and to one that has not
+            // seen the end of its inputs.
             self.poll_after_timed_step(cx, end_ns);
         }
         Ok(())

@@ -45,8 +45,6 @@ pub(crate) struct WaitState {
     pub starved: usize,
     /// Time of the alarm that [`Step::Until`](crate::Step::Until) asks for, on the run's clock.
     pub until_ns: u64,
-    /// Whether the run was stopping when the step asked for that.
-    pub knows_stop: bool,
     /// Whether the current step has said for which descriptor its operator waits.
     pub is_armed: bool,
     /// Where operators wait for descriptors, with the number of their part. `None` in contexts without a

@@ -153,7 +153,7 @@ impl Context {
     /// }
     /// ```
     pub fn until(&mut self, time_ns: u64) -> Step {
-        (self.waiting.until_ns, self.waiting.knows_stop) = (time_ns, self.stopping);
+        self.waiting.until_ns = time_ns;
         Step::Until
     }
 
