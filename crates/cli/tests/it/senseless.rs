@@ -102,7 +102,7 @@ fn what_nobody_can_mean_is_refused() {
     let (file, old) =
         (|name: &str, text: &str| fs::write(place.path(name), text).expect("a file"), "\"version\": 0");
     file("empty.json", "");
-    file("half.json", &whole[..whole.len() / 2]);
+    file("half.json", &whole[..whole.floor_char_boundary(whole.len() / 2)]);
     file("old.json", &whole.replacen("\"version\": 1", old, 1));
     file("other.json", &whole.replacen("onbeat.record", "other", 1));
     fs::remove_dir_all(place.path("out")).expect("what the run made");

@@ -23,7 +23,7 @@ use std::sync::Arc;
 ///
 /// A condition on inputs replaces the usual one for these inputs: at least one message. It cannot ask for
 /// more messages than the edges into the port hold. An ended input no longer counts: the remaining messages
-/// are processed, however few they are.
+/// are processed, however few they are, and the operator is stepped once more to see the end.
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Ports, Step, When};
@@ -40,6 +40,9 @@ use std::sync::Arc;
 ///         while self.input.pop(cx).is_some() {
 ///             count += 1;
 ///         }
+///         if count == 0 && self.input.is_ended(cx) {
+///             return Ok(Step::Done);
+///         }
 ///         assert!(count == 4 || count == 2);
 ///         Ok(Step::Wait)
 ///     }
@@ -52,7 +55,7 @@ use std::sync::Arc;
 /// graph.connect(numbers, |s| &s.out, batches, |b| &b.input);
 /// graph.when(batches, When::messages("in", 4));
 /// let record = graph.run(&Options::default())?;
-/// assert_eq!(record.operators[1].steps, 3); // 4, 4, and the last 2
+/// assert_eq!(record.operators[1].steps, 4); // 4, 4, the last 2, and the end
 /// # Ok::<(), onbeat_runtime::RunError>(())
 /// ```
 #[derive(Debug)]
