@@ -72,7 +72,7 @@ impl<M: Message> Input<M> {
     }
 
     /// Whether no more messages will come: all producers have ended and every message was taken. True if the
-    /// port is not connected.
+    /// port is not connected. An operator is stepped at least once after its inputs have ended.
     pub fn is_ended(&self, cx: &Context) -> bool {
         self.link.is_ended(cx)
     }
