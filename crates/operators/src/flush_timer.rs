@@ -30,7 +30,6 @@ impl FlushTimer {
             return wait;
         }
         self.due_ns = Some(monotonic_ns() + AGE_NS);
-        let until_ns = cx.now_ns() + AGE_NS;
-        cx.until(until_ns)
+        cx.until(cx.in_real_ns(AGE_NS))
     }
 }

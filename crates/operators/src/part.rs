@@ -86,9 +86,14 @@ impl PartFile {
         }
     }
 
+    /// Error of a write that failed.
+    pub fn cannot_write(&self, error: io::Error) -> Error {
+        cannot("write", &self.target, error)
+    }
+
     /// Handle to write to; all handles share one position.
     pub fn handle(&self) -> Result<File, Error> {
-        self.file.try_clone().map_err(|error| cannot("write", &self.target, error))
+        self.file.try_clone().map_err(|error| self.cannot_write(error))
     }
 
     /// Final name of the file.
@@ -106,7 +111,7 @@ impl PartFile {
 
     /// Completes the file: syncs it to disk and renames it.
     pub fn finish(self) -> Result<(), Error> {
-        self.file.sync_all().map_err(|error| cannot("write", &self.target, error))?;
+        self.file.sync_all().map_err(|error| self.cannot_write(error))?;
         self.finish_unsynced()
     }
 

@@ -146,7 +146,7 @@ impl Tap {
         let written = serde_json::to_writer(&mut *file, &line).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
         written.map_err(|error| match &self.part {
-            Some(part) => cannot_write(part.target(), error),
+            Some(part) => part.cannot_write(error),
             None => Error::with_source("cannot write", error),
         })
     }
@@ -209,13 +209,9 @@ impl Operator for Tap {
             part.keep(cx);
             return Ok(());
         }
-        written.map_err(|error| cannot_write(part.target(), error))?;
+        written.map_err(|error| part.cannot_write(error))?;
         part.finish()
     }
-}
-
-fn cannot_write(path: &Path, error: std::io::Error) -> Error {
-    Error::with_source(format!("cannot write {}", path.display()), error)
 }
 
 /// Statistics of the passing samples.

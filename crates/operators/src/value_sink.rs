@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Summarises single values: at the end, a note gives their number, and the lowest, highest and last finite
 /// value. With a file, the sink writes every n-th value as a line `seconds,value`.
@@ -51,13 +51,8 @@ impl ValueSink {
 
     fn write(&mut self, time_ns: u64, value: f64) -> Result<(), Error> {
         let Some((file, part)) = &mut self.file else { return Ok(()) };
-        writeln!(file, "{:.9},{value}", time_ns as f64 / 1e9)
-            .map_err(|error| cannot_write(part.target(), error))
+        writeln!(file, "{:.9},{value}", time_ns as f64 / 1e9).map_err(|error| part.cannot_write(error))
     }
-}
-
-fn cannot_write(path: &Path, error: std::io::Error) -> Error {
-    Error::with_source(format!("cannot write {}", path.display()), error)
 }
 
 impl Operator for ValueSink {
@@ -77,7 +72,7 @@ impl Operator for ValueSink {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some((file, part)) = self.file.as_mut().filter(|_| self.flush.is_due()) {
-            file.flush().map_err(|error| cannot_write(part.target(), error))?;
+            file.flush().map_err(|error| part.cannot_write(error))?;
         }
         if let Some(value) = self.input.pop(cx) {
             if self.count.is_multiple_of(self.every) {
@@ -108,7 +103,6 @@ impl Operator for ValueSink {
             cx.note(format!("{} values were not finite", self.count - self.finite));
         }
         if let Some((mut file, part)) = self.file.take() {
-            let path = part.target().to_owned();
             let written = file.flush();
             if ending == Ending::Failed {
                 if self.count > 0 {
@@ -116,7 +110,7 @@ impl Operator for ValueSink {
                 }
                 return Ok(());
             }
-            written.map_err(|error| cannot_write(&path, error))?;
+            written.map_err(|error| part.cannot_write(error))?;
             part.finish()?;
         }
         Ok(())

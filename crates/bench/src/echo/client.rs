@@ -125,7 +125,8 @@ impl ClientLine {
     }
 }
 
-fn is_again(error: &io::Error) -> bool {
+/// Whether a call has found nothing yet.
+pub(super) fn is_again(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 

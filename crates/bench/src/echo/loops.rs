@@ -1,12 +1,13 @@
 //! Bare loops: the least that an echo takes. They make the system calls that a loop in C would make.
 
+use super::client::is_again;
 use super::messages::{EchoLine, EchoLoop, EchoReport, EchoRequest};
 use super::server::{open_listeners, open_socket, say};
 use super::settings::{EchoTransport, EchoWait};
 use onbeat_os::clock;
 use onbeat_os::socket::DatagramSocket;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -129,8 +130,4 @@ fn echo_stamped_stream(input: &mut File, out: &mut File, held_ns: &mut Vec<u64>)
             Err(error) => return Err(error),
         }
     }
-}
-
-fn is_again(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

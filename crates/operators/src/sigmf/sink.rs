@@ -152,7 +152,7 @@ impl<T: FileSample> SigmfSink<T> {
 fn overwrite(part: &PartFile, text: &str) -> Result<(), Error> {
     let mut file = part.handle()?;
     let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(text.as_bytes()));
-    written.map_err(|error| Error::with_source(format!("cannot write {}", part.target().display()), error))
+    written.map_err(|error| part.cannot_write(error))
 }
 
 impl<T: FileSample> Operator for SigmfSink<T> {

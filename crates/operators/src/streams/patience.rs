@@ -23,7 +23,7 @@ pub(super) fn is_over(cx: &Context, patience_ns: u64) -> bool {
 /// When [`is_over`] becomes true, on the run's clock: never while the run has not been stopped.
 pub(super) fn over_at_ns(cx: &Context, patience_ns: u64) -> u64 {
     let left_ns = |stopped_for_ns| patience_ns.saturating_sub(stopped_for_ns);
-    cx.stopped_for_ns().map_or(u64::MAX, |stopped_for_ns| cx.now_ns().saturating_add(left_ns(stopped_for_ns)))
+    cx.stopped_for_ns().map_or(u64::MAX, |stopped_for_ns| cx.in_real_ns(left_ns(stopped_for_ns)))
 }
 
 /// The present in real time, in nanoseconds since some time.
@@ -33,5 +33,5 @@ pub(super) fn real_ns() -> u64 {
 
 /// Converts a time of [`real_ns`] to the run's clock, for a wait until then.
 pub(super) fn on_clock_ns(cx: &Context, time_ns: u64) -> u64 {
-    cx.now_ns().saturating_add(time_ns.saturating_sub(real_ns()))
+    cx.in_real_ns(time_ns.saturating_sub(real_ns()))
 }

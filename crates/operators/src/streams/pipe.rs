@@ -206,10 +206,6 @@ impl<T: Sample> FileSink<T> {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         FileSink { input: Input::default(), path: path.into(), open: None, flush: FlushTimer::default() }
     }
-
-    fn cannot_write(&self, error: std::io::Error) -> Error {
-        Error::with_source(format!("cannot write {}", self.path.display()), error)
-    }
 }
 
 impl<T: Sample> Operator for FileSink<T> {
@@ -225,19 +221,15 @@ impl<T: Sample> Operator for FileSink<T> {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let Some((_, writer)) = &mut self.open else { return Ok(Step::Done) };
-        if self.flush.is_due()
-            && let Err(error) = writer.flush()
-        {
-            return Err(self.cannot_write(error));
+        let Some((part, writer)) = &mut self.open else { return Ok(Step::Done) };
+        if self.flush.is_due() {
+            writer.flush().map_err(|error| part.cannot_write(error))?;
         }
         let Some(chunk) = self.input.pop(cx) else {
             let wait = if self.input.is_ended(cx) { Step::Done } else { Step::Wait };
             return Ok(self.flush.wait(!writer.buffer().is_empty(), wait, cx));
         };
-        if let Err(error) = writer.write_all(bytemuck::cast_slice(&chunk)) {
-            return Err(self.cannot_write(error));
-        }
+        writer.write_all(bytemuck::cast_slice(&chunk)).map_err(|error| part.cannot_write(error))?;
         Ok(self.flush.wait(!writer.buffer().is_empty(), Step::Wait, cx))
     }
 
@@ -252,7 +244,7 @@ impl<T: Sample> Operator for FileSink<T> {
             part.keep(cx);
             return Ok(());
         }
-        written.map_err(|error| self.cannot_write(error))?;
+        written.map_err(|error| part.cannot_write(error))?;
         part.finish()
     }
 }

@@ -76,12 +76,12 @@ impl Operator for TextSink {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match &mut self.to {
             None => Ok(Step::Done),
-            Some(To::File { writer, flush, .. }) => {
+            Some(To::File { part, writer, flush }) => {
                 if flush.is_due() {
-                    writer.flush().map_err(|error| cannot_write(&self.path, error))?;
+                    writer.flush().map_err(|error| part.cannot_write(error))?;
                 }
                 if let Some(line) = self.input.pop(cx) {
-                    writeln!(writer, "{line}").map_err(|error| cannot_write(&self.path, error))?;
+                    writeln!(writer, "{line}").map_err(|error| part.cannot_write(error))?;
                 } else if self.input.is_ended(cx) {
                     return Ok(Step::Done);
                 }
@@ -110,13 +110,9 @@ impl Operator for TextSink {
             part.keep(cx);
             return Ok(());
         }
-        written.map_err(|error| cannot_write(&self.path, error))?;
+        written.map_err(|error| part.cannot_write(error))?;
         part.finish()
     }
-}
-
-fn cannot_write(path: &Path, error: std::io::Error) -> Error {
-    Error::with_source(format!("cannot write {}", path.display()), error)
 }
 
 /// Reads lines from a file or from stdin, and sends each as a message without its line break.

@@ -107,15 +107,15 @@ impl Descriptors {
         let Some(next_ns) = self.next_look_ns() else { return };
         let real_ns = real_ns();
         if real_ns >= next_ns {
-            self.next_look_ns.store(real_ns + LOOK_NS, Ordering::Relaxed);
-            self.look();
+            self.look_now(real_ns);
         }
     }
 
-    /// Sets when threads at work look next. Called after a wait at the set, which has looked.
-    pub fn has_looked(&self, real_ns: u64) {
+    /// [`look`](Self::look) at a real time; threads at work look next some time after that.
+    pub fn look_now(&self, real_ns: u64) -> bool {
         // Relaxed: a hint.
         self.next_look_ns.store(real_ns + LOOK_NS, Ordering::Relaxed);
+        self.look()
     }
 
     /// Calls `ready` with each operator of a part whose descriptor is ready, once.

@@ -145,7 +145,6 @@ impl WorkerThread<'_> {
             };
             let end_ns = cx.clock.real_ns();
             time.waited(begin_ns, end_ns, alarm_ns.unwrap_or(u64::MAX));
-            worker.seat.descriptors.has_looked(end_ns);
             worker.wake_up(cx, rested, end_ns)?;
         }
     }

@@ -141,9 +141,7 @@ fn work(thread: &WorkerThread<'_>, pool: &WorkerPool, place: usize, clock: &RunC
             // Next alarm of the whole pool: a thread that rests wakes up for the earliest one.
             let alarm_ns = pool.tasks.next_alarm_ns();
             pool.rest(place, thread.idle(), &thread.parker, now_ns);
-            let end_ns = now_ns();
-            time.waited(begin_ns, end_ns, alarm_ns);
-            pool.has_looked(end_ns);
+            time.waited(begin_ns, now_ns(), alarm_ns);
             continue;
         };
         if part.worker.turns.is_heavy {

@@ -153,19 +153,26 @@ fn send(head: &str, count: &str, parameters: &str) -> (TcpListener, Wire) {
     (listener, wire)
 }
 
-fn half_closed_receiver(is_stopped: bool) -> Outcome {
-    let (listener, mut wire) = many(is_stopped, "");
-    let mut peer = accept(&listener);
-    peer.shutdown(Shutdown::Write).expect("half closed");
-    peer.read_exact(&mut vec![0; 400_000]).expect("samples");
+/// Reads to the end, with a stop after the first samples or none. Returns the number of bytes.
+fn take_all(peer: &mut TcpStream, mut wire: Wire, is_stopped: bool) -> (u64, Ended) {
+    const FIRST: u64 = 400_000;
+    peer.read_exact(&mut vec![0; FIRST as usize]).expect("samples");
     if is_stopped {
         wire.interrupt();
     }
-    let (arrived, is_reset) = drain(&mut peer);
+    let (rest, is_reset) = drain(peer);
     let ended = wire.end();
     assert!(!is_reset);
+    (FIRST + rest, ended)
+}
+
+fn half_closed_receiver(is_stopped: bool) -> Outcome {
+    let (listener, wire) = many(is_stopped, "");
+    let mut peer = accept(&listener);
+    peer.shutdown(Shutdown::Write).expect("half closed");
+    let (arrived, ended) = take_all(&mut peer, wire, is_stopped);
     let sent = ended.messages() * EACH;
-    Outcome { ended, status: 0, sent, arrived: arrived + 400_000, unit: "bytes" }
+    Outcome { ended, status: 0, sent, arrived, unit: "bytes" }
 }
 
 fn never_reads(is_stopped: bool) -> Outcome {
@@ -221,21 +228,15 @@ fn reset_by_receiver(is_stopped: bool) -> Outcome {
 /// A receiver whose first connection is reset.
 fn receiver_comes_back(is_stopped: bool) -> Outcome {
     let restart = "framing = \"strict\"\non_error = \"restart\"\nrestart = { delay = \"10 ms\" }";
-    let (listener, mut wire) = many(is_stopped, restart);
+    let (listener, wire) = many(is_stopped, restart);
     let first = accept(&listener);
     until_full(&first);
     let arrived = unread(&first).expect("a count");
     reset_on_close(&first).expect("a socket");
     drop(first);
     let mut second = accept(&listener);
-    second.read_exact(&mut vec![0; 400_000]).expect("samples");
-    if is_stopped {
-        wire.interrupt();
-    }
-    let (rest, is_reset) = drain(&mut second);
-    let ended = wire.end();
-    assert!(!is_reset);
+    let (rest, ended) = take_all(&mut second, wire, is_stopped);
     // Each message has a length before it, and so has the end.
     let sent = ended.messages() * (EACH + 4) + 4;
-    Outcome { ended, status: 3, sent, arrived: arrived + 400_000 + rest, unit: "bytes" }
+    Outcome { ended, status: 3, sent, arrived: arrived + rest, unit: "bytes" }
 }

@@ -18,14 +18,6 @@ impl<P: PoolPart> ThreadPool<P> {
         }
     }
 
-    /// Sets when threads at work look at the descriptors next. Called after [`rest`](Self::rest), which has
-    /// looked.
-    pub fn has_looked(&self, real_ns: u64) {
-        if let Some(descriptors) = self.descriptors.get() {
-            descriptors.has_looked(real_ns);
-        }
-    }
-
     /// Waits for a part to run, a wave, a descriptor or an alarm.
     pub fn rest(&self, thread: usize, idle: Idle, parker: &Parker, now_ns: impl Fn() -> u64) {
         // Acquire pairs with the Release below: watches follow each other.

@@ -18,12 +18,12 @@ pub(crate) struct WaitPlace<'t> {
 
 impl WaitPlace<'_> {
     /// Parks until an unparker wakes the thread, a descriptor is ready, or the deadline.
-    fn park(&self, deadline_ns: Option<u64>) -> Unparked {
+    fn park(&self, deadline_ns: Option<u64>, now_ns: impl Fn() -> u64) -> Unparked {
         let watched = self.descriptors.and_then(|descriptors| Some((descriptors, descriptors.poll()?)));
         match (watched, deadline_ns) {
             (Some((descriptors, poll)), _) => {
                 let unparked = self.parker.park_polling(poll, deadline_ns);
-                if unparked == Unparked::Ready && descriptors.look() {
+                if unparked == Unparked::Ready && descriptors.look_now(now_ns()) {
                     poll.silence();
                 }
                 unparked
@@ -79,11 +79,12 @@ impl Idle {
         now_ns: impl Fn() -> u64,
     ) -> Unparked {
         if alarm_ns == NEVER {
-            return at.park(None);
+            return at.park(None, now_ns);
         }
         let early_ns = if let Idle::Early(early_ns) = self { early_ns } else { 0 };
         let until_ns = alarm_ns.saturating_sub(early_ns);
-        let unparked = if now_ns() >= until_ns { Unparked::TimedOut } else { at.park(Some(until_ns)) };
+        let unparked =
+            if now_ns() >= until_ns { Unparked::TimedOut } else { at.park(Some(until_ns), &now_ns) };
         if unparked == Unparked::TimedOut && early_ns > 0 {
             spin_until(alarm_ns, 1, 1, at.with_looks(up), now_ns);
         }

@@ -43,7 +43,7 @@ impl Worker {
     pub(super) fn has_news(&self, cx: &Context) -> bool {
         let has_alarm = !self.timers.is_empty() || (self.stop.end_ns.is_some() && !self.stop.is_stopping);
         has_alarm && cx.clock.is_real()
-            || self.seat.descriptors.poll().is_some()
+            || self.seat.descriptors.next_look_ns().is_some()
             || self.control.must_stop(self.stop.is_stopping)
             || !self.seat.inbox().is_empty()
             || !cx.waiting.full.is_empty()

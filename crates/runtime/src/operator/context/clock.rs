@@ -86,7 +86,8 @@ impl RunClock {
         match self {
             RunClock::Real(_) => Some(real_ns),
             RunClock::Scaled { origin_ns, scale, .. } => {
-                Some(origin_ns + (real_ns.saturating_sub(*origin_ns) as f64 * scale) as u64)
+                let since_ns = (real_ns.saturating_sub(*origin_ns) as f64 * scale) as u64;
+                Some(origin_ns.saturating_add(since_ns))
             }
             RunClock::Manual(_) => None,
         }

@@ -71,15 +71,21 @@ impl Context {
         self.ready(file.as_fd(), Interest::Write, time_ns)
     }
 
-    /// Waits `time_ns` for a change outside the run that no descriptor tells of. Use [`readable`] or
+    /// Returns the time on the run's clock that is a real time away: a wait until then takes that long, also
+    /// if the clock runs slower or faster. Virtual time counts as real time here.
+    pub fn in_real_ns(&self, time_ns: u64) -> u64 {
+        let real = self.clock.of_real(self.clock.real_ns().saturating_add(time_ns));
+        real.unwrap_or_else(|| self.now_ns().saturating_add(time_ns))
+    }
+
+    /// Waits a real time for a change outside the run that no descriptor tells of. Use [`readable`] or
     /// [`writable`] where they can tell.
     ///
     /// [`readable`]: Context::readable
     /// [`writable`]: Context::writable
     pub fn look_again_in(&mut self, time_ns: u64) -> Step {
         if self.clock.is_real() {
-            let again_ns = self.now_ns().saturating_add(time_ns);
-            return self.until(again_ns);
+            return self.until(self.in_real_ns(time_ns));
         }
         std::thread::sleep(REAL);
         let again_ns = self.now_ns() + VIRTUAL_NS;
