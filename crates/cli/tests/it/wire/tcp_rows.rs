@@ -1,7 +1,7 @@
 //! Connections, row by row: exact sums against the count of the peer, also with a stop in the middle.
 
 use super::tcp::{accept, drain, listener, until_full};
-use super::{Outcome, Wire, edge, operator, play, until};
+use super::{Ended, Outcome, Wire, edge, operator, play, until};
 use onbeat_os::socket::{reset_on_close, unacknowledged, unread};
 use rustix::process::Signal;
 use std::io::{Read, Write};

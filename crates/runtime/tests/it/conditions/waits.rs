@@ -1,12 +1,10 @@
 //! Waits for descriptors beside conditions, and stops in the middle of a step.
 
 use super::descriptors::{Receiver, all_ways, writer_to};
-use super::{keep, numbers};
+use super::numbers;
 use crate::watchdog::watched;
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
-use onbeat_runtime::{
-    Context, Error, Graph, Input, Operator, Options, Output, Pool, Ports, Scheduler, Step, When,
-};
+use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Ports, Step, When};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -98,54 +96,6 @@ fn a_sink_with_conditions_writes_the_rest_when_its_peer_reads() {
             wire.send(&[]).unwrap();
             run.wait().unwrap();
         }
-    });
-}
-
-/// Takes its messages slowly, so that its worker is notified of the next one before it can rest.
-struct Pestered(Input<u64>);
-
-impl Operator for Pestered {
-    fn ports(&mut self, p: &mut Ports) {
-        p.input("in", &mut self.0);
-    }
-    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let _taken = self.0.pop(cx);
-        Ok(if self.0.is_ended(cx) { Step::Done } else { Step::Wait })
-    }
-}
-
-#[test]
-fn a_worker_that_is_notified_all_the_time_finds_its_data() {
-    watched(60, || {
-        let (wire, receiver) = Receiver::new(false);
-        let mut graph = Graph::new("pestered");
-        graph.add("receiver", receiver);
-        let kept = keep(&mut graph, "end");
-        graph.connect_names("receiver", "end");
-        // One message every few microseconds from another worker.
-        numbers(&mut graph, u64::MAX);
-        graph.map("pace", |number: u64| {
-            let begin = std::time::Instant::now();
-            while begin.elapsed() < Duration::from_micros(5) {
-                std::hint::spin_loop();
-            }
-            number
-        });
-        graph.connect_names("numbers", "pace");
-        graph.add("pestered", Pestered(Input::default()));
-        graph.connect_names("pace", "pestered");
-        let pool = |name: &str, operators: &[&str]| Pool::new(name).operators(operators.iter().copied());
-        let pools = vec![pool("far", &["numbers", "pace"]), pool("near", &["receiver", "end", "pestered"])];
-        let options = Options { scheduler: Scheduler::Custom, pools, ..Options::default() };
-        let run = graph.start(&options).unwrap();
-        for round in 1..=200u8 {
-            wire.send(&[round]).unwrap();
-            while kept.lock().unwrap().len() < usize::from(round) {
-                std::thread::yield_now();
-            }
-        }
-        run.stop();
-        run.wait().unwrap();
     });
 }
 
