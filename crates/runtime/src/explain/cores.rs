@@ -82,6 +82,11 @@ impl<'c> Cores<'c> {
         Cores { case, lines: WorkerLines::new(case), window: first.min(case.due_ns)..case.end_ns, by_core }
     }
 
+    /// Time from which on steps and events are known.
+    pub fn begin_ns(&self) -> u64 {
+        self.window.start
+    }
+
     /// Events that had this core in a range of time.
     pub fn turns(&self, cpu: Option<u32>, at: &Range<u64>) -> &[CoreTurn<'c>] {
         let Some((cpu, turns)) = self.by_core.iter().find(|(known, _)| Some(*known) == cpu) else {

@@ -14,7 +14,7 @@ mod slices;
 use super::case::{Case, Scheduling, ThreadFacts};
 use super::cores::{CoreTurn, Cores};
 use away::policy;
-use backlog::BehindStep;
+use backlog::{Backlogs, BehindStep};
 use onbeat_trace::{CauseClass, Class, KernelEvent, OffCpu};
 use slices::{Slice, slices};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) struct What {
 }
 
 /// Times of a window, in nanoseconds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Took {
     /// By cause: time beyond the usual.
     pub excess: BTreeMap<What, u64>,
@@ -63,9 +63,11 @@ impl Took {
 /// Splits the window of a case.
 pub(super) fn split(case: &Case<'_>) -> Took {
     let cores = Cores::new(case);
+    let backlogs = Backlogs::default();
     let mut sums = SliceSums::default();
     for slice in slices(case, case.due_ns, case.end_ns, case.way) {
-        let piece = WindowPiece { case, cores: &cores, slice: &slice, is_followed: true };
+        let piece =
+            WindowPiece { case, cores: &cores, backlogs: &backlogs, slice: &slice, is_followed: true };
         piece.split(&mut sums);
         piece.settle(&mut sums);
     }
@@ -128,6 +130,7 @@ fn beyond(
 struct WindowPiece<'p, 'c> {
     case: &'p Case<'c>,
     cores: &'p Cores<'c>,
+    backlogs: &'p Backlogs,
     slice: &'p Slice,
     /// Whether waits are followed back to a backlog.
     is_followed: bool,

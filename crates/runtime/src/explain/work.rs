@@ -259,6 +259,8 @@ impl<'w> Work<'w> {
     fn parts_of(&mut self, late: &Late, LateHistory { from_ns, backlog_ns, .. }: LateHistory) -> Vec<Part> {
         let spans = self.spans.of(late, from_ns);
         let way = route::route(late, &spans, self.plan);
+        // The first of these steps may have begun before.
+        let from_ns = spans.iter().map(|span| span.start_ns).fold(from_ns, u64::min);
         let window = from_ns..late.end_ns + 1;
         let switches_ns = from_ns.min(late.due_ns.saturating_sub(SWITCH_NS));
         let off_cpu = self.evidence.off_cpu(switches_ns..window.end);

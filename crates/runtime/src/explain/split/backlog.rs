@@ -16,6 +16,7 @@ use super::slices::{Slice, held};
 use super::{SliceSums, Took, What, WindowPiece, beyond};
 use crate::explain::share::divide;
 use onbeat_trace::{CauseClass, Left, Span};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -79,7 +80,7 @@ impl SliceSums {
 }
 
 /// Computing of one operator in a backlog.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct ComputedSum {
     /// Time beyond the allowance. Around a usual time, shorter steps make up for longer ones.
     over_ns: i64,
@@ -96,6 +97,44 @@ impl ComputedSum {
         let over_ns = (computed_ns.min(MOST_NS) as i64).saturating_sub(self.allowed_ns.min(MOST_NS) as i64);
         self.over_ns = self.over_ns.saturating_add(if has_budget { over_ns.max(0) } else { over_ns });
         self.runs.push(at);
+    }
+}
+
+/// Times of a worker's backlog up to one of its steps.
+#[derive(Debug, Clone)]
+struct BacklogSums {
+    /// Number of its first step, and since when that step waited.
+    begin: (usize, u64),
+    /// Number of the step that follows those that were added.
+    next: usize,
+    now_ns: u64,
+    took: Took,
+    computed: BTreeMap<u32, ComputedSum>,
+}
+
+/// By worker: the backlog that was asked for last.
+///
+/// The waits of one message ask for the same backlog up to one moment after another. Each time, only the
+/// steps since the last time are added, so that a message behind `n` others takes `n` steps, and not their
+/// square.
+#[derive(Debug, Default)]
+pub(super) struct Backlogs(RefCell<BTreeMap<u32, BacklogSums>>);
+
+impl Backlogs {
+    /// Returns the sums of a backlog with this begin, up to a time before `until_ns`.
+    fn take(&self, worker: u32, begin: (usize, u64), until_ns: u64) -> BacklogSums {
+        let is_same = |sums: &BacklogSums| sums.begin == begin && sums.now_ns <= until_ns;
+        self.0.borrow_mut().remove(&worker).filter(is_same).unwrap_or_else(|| BacklogSums {
+            begin,
+            next: begin.0,
+            now_ns: begin.1,
+            took: Took::default(),
+            computed: BTreeMap::new(),
+        })
+    }
+
+    fn keep(&self, worker: u32, sums: BacklogSums) {
+        self.0.borrow_mut().insert(worker, sums);
     }
 }
 
@@ -176,26 +215,17 @@ impl WindowPiece<'_, '_> {
     /// Causes by which a worker lost time in the backlog that it had at the begin of a time, with the lost
     /// times. Empty if it had none.
     fn backlog(&self, worker: u32, at: &Range<u64>) -> Vec<(What, u64)> {
-        let (first, begin_ns) = self.backlog_begin(worker, at);
-        let mut took = Took::default();
-        let mut computed: BTreeMap<u32, ComputedSum> = BTreeMap::new();
-        let mut now_ns = begin_ns;
-        let steps = &self.cores.lines.steps(worker)[first..];
-        for step in steps.iter().take_while(|step| step.start_ns < at.start) {
-            let wait = now_ns..step.start_ns.max(now_ns);
-            let mut waited = SliceSums::default();
-            if !wait.is_empty() {
-                let held = held(self.case, step.operator, &wait);
-                self.split_other(&Slice { held, ..slice(step, wait, false) }, &mut waited);
-            }
-            let run = step.start_ns.max(now_ns)..step.end_ns.min(at.start);
-            let mut ran = SliceSums::default();
-            self.split_other(&slice(step, run.clone(), true), &mut ran);
-            computed.entry(step.operator).or_default().add(self, step, run.clone(), ran.computed_ns(step));
-            let lost = waited.took.excess.into_iter().chain(ran.took.excess);
-            lost.for_each(|(what, ns)| took.add(what, ns));
-            now_ns = now_ns.max(run.end);
+        let begin = self.backlog_begin(worker, at);
+        let mut sums = self.backlogs.take(worker, begin, at.start);
+        let steps = self.cores.lines.steps(worker);
+        while let Some(step) = steps.get(sums.next).filter(|step| step.end_ns <= at.start) {
+            self.add_step(&mut sums, step, step.end_ns);
         }
+        self.backlogs.keep(worker, sums.clone());
+        if let Some(step) = steps.get(sums.next).filter(|step| step.start_ns < at.start) {
+            self.add_step(&mut sums, step, at.start);
+        }
+        let BacklogSums { mut took, computed, .. } = sums;
         for (operator, ComputedSum { over_ns, allowed_ns, runs }) in computed {
             let Some(over_ns) = u64::try_from(over_ns).ok().filter(|ns| *ns > 0) else { continue };
             let faults = runs.iter().map(|at| self.cores.faults(worker, at));
@@ -204,6 +234,24 @@ impl WindowPiece<'_, '_> {
             beyond.into_iter().for_each(|(what, ns)| took.add(what, ns));
         }
         took.excess.into_iter().filter(|(what, _)| what.class != CauseClass::Unexplained).collect()
+    }
+
+    /// Adds the next step of a backlog, as far as it ran before `until_ns`, and the wait before it.
+    fn add_step(&self, sums: &mut BacklogSums, step: &Span, until_ns: u64) {
+        let wait = sums.now_ns..step.start_ns.max(sums.now_ns);
+        let mut waited = SliceSums::default();
+        if !wait.is_empty() {
+            let held = held(self.case, step.operator, &wait);
+            self.split_other(&Slice { held, ..slice(step, wait, false) }, &mut waited);
+        }
+        let run = step.start_ns.max(sums.now_ns)..until_ns;
+        let mut ran = SliceSums::default();
+        self.split_other(&slice(step, run.clone(), true), &mut ran);
+        sums.computed.entry(step.operator).or_default().add(self, step, run.clone(), ran.computed_ns(step));
+        let lost = waited.took.excess.into_iter().chain(ran.took.excess);
+        lost.for_each(|(what, ns)| sums.took.add(what, ns));
+        sums.now_ns = sums.now_ns.max(run.end);
+        sums.next += 1;
     }
 
     /// First step of the backlog that a worker had at the begin of a time, and since when that step waited.
@@ -226,7 +274,8 @@ impl WindowPiece<'_, '_> {
             first -= 1;
             begin_ns = begin_ns.min(since_ns(step));
         }
-        let free_ns = first.checked_sub(1).map_or(0, |before| steps[before].end_ns);
+        // A step that waited before the first one known: nothing is known of that time.
+        let free_ns = first.checked_sub(1).map_or(self.cores.begin_ns(), |before| steps[before].end_ns);
         (first, begin_ns.max(free_ns).min(at.start))
     }
 

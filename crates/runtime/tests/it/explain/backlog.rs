@@ -87,6 +87,14 @@ impl Recording {
         }
     }
 
+    /// Drops the steps before those of a message, and the events before its first step. Switches are known
+    /// for longer, as in a run.
+    fn forget_before(&mut self, sequence: u64) {
+        self.spans.retain(|span| span.sequence >= sequence);
+        let first_ns = self.spans[0].start_ns;
+        self.events.retain(|event| event.start_ns >= first_ns);
+    }
+
     /// Parts of a message that must arrive within `limit_ns`.
     fn parts(&self, sequence: u64, limit_ns: u64, budget_ns: u64) -> Vec<Part> {
         let is_it = |span: &&Span| span.sequence == sequence;
@@ -202,6 +210,20 @@ fn a_backlog_is_followed_to_what_began_it_long_before() {
         let true_ns = recording.spans[sequence as usize * 3 + 2].end_ns - sequence * PERIOD_NS - 9_020_000;
         is_about(parts[0].took_ns, true_ns, &parts);
     }
+}
+
+#[test]
+fn a_time_before_the_first_known_step_is_no_wait_for_a_core() {
+    let hog = Neighbour { name: "fair-hog", after_ns: 4 * MS, turn_ns: 4 * MS };
+    let mut recording = Recording::beside(&[hog], u64::MAX);
+    recording.messages(160, 6 * MS);
+    // The first step that is known waited for 200 ms of which no events are known.
+    recording.forget_before(100);
+    let parts = recording.parts(130, 8 * MS, 7 * MS);
+    for class in [CauseClass::RunQueueWait, CauseClass::Hardware] {
+        assert_eq!(took_ns(&parts, class, ""), 0, "{parts:#?}");
+    }
+    assert!(took_ns(&parts, CauseClass::Preempted, "fair-hog") >= 96 * MS, "{parts:#?}");
 }
 
 #[test]
