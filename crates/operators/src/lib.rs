@@ -97,6 +97,7 @@ mod tap;
 mod throttle;
 mod timer;
 mod value_sink;
+mod vectors;
 mod waterfall;
 mod wav;
 mod wav_source;

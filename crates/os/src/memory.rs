@@ -73,6 +73,9 @@ pub struct FreshMemory {
     bytes: usize,
 }
 
+// SAFETY: the mapping belongs to this value alone, and any thread may use or unmap it.
+unsafe impl Send for FreshMemory {}
+
 impl FreshMemory {
     /// Maps this many bytes.
     ///

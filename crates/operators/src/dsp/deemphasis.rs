@@ -5,6 +5,9 @@ use onbeat_runtime::{Error, Map};
 use super::not_finite;
 use crate::check;
 
+/// Samples of a block.
+const BLOCK: usize = 8;
+
 /// A one-pole low-pass with time constant `tau_s`, the inverse of the transmitter's treble lift `1 + s tau`.
 ///
 /// FM noise grows with the frequency. A transmitter therefore lifts the treble, and a receiver cuts it
@@ -19,6 +22,10 @@ use crate::check;
 /// kHz, 0.3 % at 2 kHz, 1.8 % at 4 kHz and 9 % at 8 kHz. As in the analogue filter, there is no delay to
 /// compensate: its phase cancels the transmitter's.
 ///
+/// Each output waits for the one before. To be faster, the filter computes blocks of 8 samples, counted
+/// from the start of the stream: what the samples of a block alone give, plus what is left of the last
+/// output before it.
+///
 /// The filter's memory never ends, so an input that is not finite counts as 0 and does not stay in it for
 /// ever; a note gives the number of such inputs at the end.
 #[derive(Debug, Clone)]
@@ -26,10 +33,15 @@ pub struct Deemphasis {
     tau_s: f64,
     /// Weight of the current and the previous input.
     feed: f64,
-    /// Weight of the previous output.
-    pole: f64,
+    /// Powers 1 to `BLOCK` of the previous output's weight.
+    poles: [f64; BLOCK],
     last_input: f64,
-    last_output: f64,
+    /// Number of the next sample in its block.
+    at: usize,
+    /// What the samples of this block alone give.
+    own: f64,
+    /// The last output before this block.
+    before: f64,
     not_finite: u64,
 }
 
@@ -41,7 +53,45 @@ impl Deemphasis {
     pub fn new(tau_s: f64) -> Result<Self, Error> {
         check::positive("tau", tau_s)?;
         check::within("tau", tau_s, 0.0, 1.0, "it is in seconds: 50 µs is 50e-6")?;
-        Ok(Deemphasis { tau_s, feed: 0.0, pole: 0.0, last_input: 0.0, last_output: 0.0, not_finite: 0 })
+        Ok(Deemphasis {
+            tau_s,
+            feed: 0.0,
+            poles: [0.0; BLOCK],
+            last_input: 0.0,
+            at: 0,
+            own: 0.0,
+            before: 0.0,
+            not_finite: 0,
+        })
+    }
+
+    /// Filters one sample, the one with number `at` in its block.
+    #[inline(always)]
+    fn filter(&mut self, sample: &mut f32, at: usize) -> f64 {
+        let is_finite = sample.is_finite();
+        self.not_finite += u64::from(!is_finite);
+        let x = if is_finite { f64::from(*sample) } else { 0.0 };
+        self.own = self.feed * (x + self.last_input) + self.poles[0] * self.own;
+        self.last_input = x;
+        let y = self.own + self.poles[at] * self.before;
+        *sample = y as f32;
+        y
+    }
+
+    /// Begins a block after this output.
+    #[inline(always)]
+    fn begin(&mut self, before: f64) {
+        // Silence would decay to denormal numbers, which cost a hundred times as much.
+        self.before = if before.abs() < 1e-30 { 0.0 } else { before };
+        self.own = 0.0;
+    }
+
+    fn filter_one(&mut self, sample: &mut f32) {
+        let y = self.filter(sample, self.at);
+        self.at = (self.at + 1) % BLOCK;
+        if self.at == 0 {
+            self.begin(y);
+        }
     }
 }
 
@@ -59,28 +109,31 @@ impl Map for Deemphasis {
                 0.5 / rate_hz
             )));
         }
-        (self.feed, self.pole) = (1.0 / (k + 1.0), (k - 1.0) / (k + 1.0));
-        (self.last_input, self.last_output) = (0.0, 0.0);
+        self.feed = 1.0 / (k + 1.0);
+        let pole = (k - 1.0) / (k + 1.0);
+        let mut power = 1.0;
+        self.poles = std::array::from_fn(|_| {
+            power *= pole;
+            power
+        });
+        (self.last_input, self.at) = (0.0, 0);
+        self.begin(0.0);
         Ok(())
     }
 
     fn map(&mut self, samples: &mut [f32]) {
-        let (feed, pole) = (self.feed, self.pole);
-        let (mut last_input, mut y) = (self.last_input, self.last_output);
-        for sample in samples {
-            let x = if sample.is_finite() {
-                f64::from(*sample)
-            } else {
-                self.not_finite += 1;
-                0.0
-            };
-            y = feed * (x + last_input) + pole * y;
-            // Silence would decay to denormal numbers, which cost a hundred times as much.
-            y = if y.abs() < 1e-30 { 0.0 } else { y };
-            last_input = x;
-            *sample = y as f32;
+        let into_block = (self.at.next_multiple_of(BLOCK) - self.at).min(samples.len());
+        let (first, samples) = samples.split_at_mut(into_block);
+        let (blocks, last) = samples.as_chunks_mut::<BLOCK>();
+        first.iter_mut().for_each(|sample| self.filter_one(sample));
+        for block in blocks {
+            let mut y = 0.0;
+            for (at, sample) in block.iter_mut().enumerate() {
+                y = self.filter(sample, at);
+            }
+            self.begin(y);
         }
-        (self.last_input, self.last_output) = (last_input, y);
+        last.iter_mut().for_each(|sample| self.filter_one(sample));
     }
 
     fn note(&self) -> Option<String> {
@@ -124,7 +177,7 @@ mod tests {
         assert!(samples.iter().all(|y| y.is_finite()));
         let mut silence = [0.0; 1000];
         filter.map(&mut silence);
-        assert_eq!(filter.last_output, 0.0);
+        assert_eq!(silence[999], 0.0);
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::f64::consts::TAU;
 
 use num_complex::Complex;
 use onbeat_runtime::{Change, Error, Hertz, Kernel, Progress, Value, tried};
+use pulp::{Simd, WithSimd};
 
 use super::not_finite;
 use super::phase::angle;
 use crate::check;
+use crate::vectors::Vectors;
 
 /// Samples per round of the inner loops; their angles stay in the L1 cache.
 const BLOCK: usize = 256;
@@ -31,6 +33,7 @@ const BLOCK: usize = 256;
 /// outputs, and none of them is NaN; a note gives the number of bad samples at the end.
 #[derive(Debug, Clone)]
 pub struct QuadDemod {
+    vectors: Vectors,
     deviation_hz: f64,
     /// Sample rate; 0 before it is known.
     rate_hz: f64,
@@ -53,6 +56,7 @@ impl QuadDemod {
     pub fn new(deviation_hz: f64) -> Result<Self, Error> {
         check::positive("deviation", deviation_hz)?;
         Ok(QuadDemod {
+            vectors: Vectors::new(),
             deviation_hz,
             rate_hz: 0.0,
             scale: 0.0,
@@ -86,7 +90,8 @@ impl QuadDemod {
         self.owed = self.seen;
     }
 
-    /// Computes outputs from `count` new turns, which are stored after the last three.
+    /// Computes outputs from new turns, which are stored after the last three.
+    #[inline(always)]
     fn combine(&mut self, output: &mut [f32]) {
         let count = output.len();
         let d = &self.turns[..count + 3];
@@ -95,12 +100,43 @@ impl QuadDemod {
         }
         self.turns.copy_within(count..count + 3, 0);
     }
+
+    /// Demodulates equally many samples, of which at least two have come before.
+    #[inline(always)]
+    fn demodulate(&mut self, input: &[Complex<f32>], output: &mut [f32]) {
+        for (input, output) in input.chunks(BLOCK).zip(output.chunks_mut(BLOCK)) {
+            let turns = &mut self.turns[3..3 + input.len()];
+            turns[0] = turn(self.last, input[0]);
+            for ((d, from), to) in turns[1..].iter_mut().zip(input).zip(&input[1..]) {
+                *d = turn(*from, *to);
+            }
+            self.last = input[input.len() - 1];
+            self.not_finite += u64::from(input.iter().map(|x| u32::from(!x.is_finite())).sum::<u32>());
+            self.combine(output);
+        }
+    }
 }
 
 /// The angle from one sample to the next, in radians.
 #[inline(always)]
 fn turn(from: Complex<f32>, to: Complex<f32>) -> f32 {
     angle(to.re * from.re + to.im * from.im, to.im * from.re - to.re * from.im)
+}
+
+/// The loop, compiled for the processor's vectors.
+struct DemodLoop<'d> {
+    demod: &'d mut QuadDemod,
+    input: &'d [Complex<f32>],
+    output: &'d mut [f32],
+}
+
+impl WithSimd for DemodLoop<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        self.demod.demodulate(self.input, self.output);
+    }
 }
 
 impl Kernel for QuadDemod {
@@ -123,18 +159,8 @@ impl Kernel for QuadDemod {
             consumed += 1;
         }
         let count = (input.len() - consumed).min(output.len());
-        let input = &input[consumed..consumed + count];
-        for (input, output) in input.chunks(BLOCK).zip(output.chunks_mut(BLOCK)) {
-            let output = &mut output[..input.len()];
-            let turns = &mut self.turns[3..3 + input.len()];
-            turns[0] = turn(self.last, input[0]);
-            for (d, pair) in turns[1..].iter_mut().zip(input.windows(2)) {
-                *d = turn(pair[0], pair[1]);
-            }
-            self.last = input[input.len() - 1];
-            self.not_finite += u64::from(input.iter().map(|x| u32::from(!x.is_finite())).sum::<u32>());
-            self.combine(output);
-        }
+        let (input, output) = (&input[consumed..consumed + count], &mut output[..count]);
+        self.vectors.run(DemodLoop { demod: self, input, output });
         Progress { consumed: consumed + count, produced: count }
     }
 

@@ -13,13 +13,14 @@
 //! | [`ci8_to_complex`] and similar | bytes → complex | unpacking of a recording |
 //!
 //! Three rules apply to all kernels, and `tests/it/kernel_contract.rs` checks them:
-//! - The output is the same, bit for bit, however input and output are cut into slices.
+//! - The output is the same, bit for bit, however input and output are cut into slices, and whatever the
+//!   width of the vectors.
 //! - No kernel shifts its signal in time: output sample `k` belongs to the instant of input sample `k * down
 //!   / up`.
 //! - Nothing is allocated after `start`.
 //!
-//! The loops are plain Rust in a form that the compiler vectorises for any x86-64. [`Affine`] uses the widest
-//! vectors of the processor, through the crate pulp. We wrote the kernels ourselves because the available
+//! The loops are compiled several times, and each computes with the widest vectors that the processor has,
+//! through the crate pulp ([`Vectors`]). We wrote the kernels ourselves because the available
 //! crates do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history, delay and the
 //! end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.
 
@@ -36,6 +37,7 @@ mod resample;
 mod saxpy;
 mod shift;
 
+pub use crate::vectors::Vectors;
 pub use agc::{Agc, GainSample};
 pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to_complex};
 pub use deemphasis::Deemphasis;

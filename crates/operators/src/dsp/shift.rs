@@ -4,8 +4,10 @@ use std::f64::consts::TAU;
 
 use num_complex::Complex;
 use onbeat_runtime::{Change, Error, Hertz, Map, Value, tried};
+use pulp::{Simd, WithSimd};
 
 use crate::check;
+use crate::vectors::Vectors;
 
 /// Samples that share one computed angle.
 const BLOCK: usize = 64;
@@ -23,6 +25,7 @@ const BLOCK: usize = 64;
 /// When the shift changes during a run, the phase continues without a jump.
 #[derive(Debug, Clone)]
 pub struct Shift {
+    vectors: Vectors,
     shift_hz: f64,
     /// Sample rate; 0 before it is known.
     rate_hz: f64,
@@ -46,7 +49,16 @@ impl Shift {
     pub fn new(shift_hz: f64) -> Result<Self, Error> {
         check::finite("shift", shift_hz)?;
         let one = Complex::new(1.0, 0.0);
-        Ok(Shift { shift_hz, rate_hz: 0.0, begin: 0, step: 0, index: 0, base: one, table: [one; BLOCK] })
+        Ok(Shift {
+            vectors: Vectors::new(),
+            shift_hz,
+            rate_hz: 0.0,
+            begin: 0,
+            step: 0,
+            index: 0,
+            base: one,
+            table: [one; BLOCK],
+        })
     }
 }
 
@@ -64,6 +76,36 @@ impl Shift {
         }
         self.shift_hz = shift_hz;
         Ok(())
+    }
+
+    #[inline(always)]
+    fn turn(&mut self, mut samples: &mut [Complex<f32>]) {
+        while !samples.is_empty() {
+            let within = (self.index % BLOCK as u64) as usize;
+            if within == 0 {
+                self.base = rotation(self.begin.wrapping_add(self.step.wrapping_mul(self.index)));
+            }
+            let length = samples.len().min(BLOCK - within);
+            let (now, later) = samples.split_at_mut(length);
+            rotate(now, &self.table[within..within + length], self.base);
+            self.index = self.index.wrapping_add(length as u64);
+            samples = later;
+        }
+    }
+}
+
+/// The loop, compiled for the processor's vectors.
+struct ShiftLoop<'s> {
+    shift: &'s mut Shift,
+    samples: &'s mut [Complex<f32>],
+}
+
+impl WithSimd for ShiftLoop<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        self.shift.turn(self.samples);
     }
 }
 
@@ -83,18 +125,8 @@ impl Map for Shift {
         self.turn_by(self.shift_hz)
     }
 
-    fn map(&mut self, mut samples: &mut [Complex<f32>]) {
-        while !samples.is_empty() {
-            let within = (self.index % BLOCK as u64) as usize;
-            if within == 0 {
-                self.base = rotation(self.begin.wrapping_add(self.step.wrapping_mul(self.index)));
-            }
-            let length = samples.len().min(BLOCK - within);
-            let (now, later) = samples.split_at_mut(length);
-            rotate(now, &self.table[within..within + length], self.base);
-            self.index = self.index.wrapping_add(length as u64);
-            samples = later;
-        }
+    fn map(&mut self, samples: &mut [Complex<f32>]) {
+        self.vectors.run(ShiftLoop { shift: self, samples });
     }
 
     fn settable(&self) -> &'static [&'static str] {
@@ -108,6 +140,7 @@ impl Map for Shift {
 }
 
 /// Multiplies each sample by its table entry and the base.
+#[inline(always)]
 fn rotate(samples: &mut [Complex<f32>], table: &[Complex<f32>], base: Complex<f32>) {
     for (x, entry) in samples.iter_mut().zip(table) {
         let turn = entry * base;

@@ -1,7 +1,9 @@
 //! Conversion between numbers in files and samples in memory.
 
+use crate::vectors::Vectors;
 use num_complex::Complex;
 use onbeat_runtime::Sample;
+use pulp::{Simd, WithSimd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -171,6 +173,11 @@ impl Coding {
     /// Converts numbers to fill `samples`; `bytes` must have the matching length.
     pub fn unpack(self, bytes: &[u8], samples: &mut [f32]) {
         debug_assert_eq!(bytes.len(), samples.len() * self.number.bytes());
+        Vectors::new().run(Unpack { coding: self, bytes, samples });
+    }
+
+    #[inline(always)]
+    fn unpack_all(self, bytes: &[u8], samples: &mut [f32]) {
         let (zero, scale) = (self.zero, 1.0 / self.full);
         macro_rules! each {
             ($bytes:literal, $value:expr) => {
@@ -204,12 +211,17 @@ impl Coding {
         if !self.number.is_float() {
             return 0;
         }
-        samples.iter().map(|x| u64::from(!x.is_finite())).sum()
+        Vectors::new().run(NotFinite(samples))
     }
 
     /// Converts samples to the numbers of a [`SampleFormat`]; `bytes` must have the matching length.
     pub fn pack(self, samples: &[f32], bytes: &mut [u8], lost: &mut Lost) {
         debug_assert_eq!(bytes.len(), samples.len() * self.number.bytes());
+        Vectors::new().run(Pack { coding: self, samples, bytes, lost });
+    }
+
+    #[inline(always)]
+    fn pack_all(self, samples: &[f32], bytes: &mut [u8], lost: &mut Lost) {
         match self.number {
             Number::U8 => {
                 for (byte, x) in bytes.iter_mut().zip(samples) {
@@ -236,15 +248,63 @@ impl Coding {
         }
     }
 
+    #[inline(always)]
     fn whole(self, x: f32, low: f32, high: f32, lost: &mut Lost) -> f32 {
-        if !x.is_finite() {
-            lost.not_finite += 1;
-            return self.zero.round();
-        }
-        let y = (x * self.full + self.zero).round();
+        let is_finite = x.is_finite();
+        let y = (if is_finite { x * self.full } else { 0.0 } + self.zero).round();
         // 1.0 is one step above the highest number of a signed format: too little to count as clipped.
         lost.clipped += u64::from(y < low || y > high + 1.0);
+        lost.not_finite += u64::from(!is_finite);
         y.clamp(low, high)
+    }
+}
+
+/// Counts samples that are not finite, with the processor's vectors.
+struct NotFinite<'s>(&'s [f32]);
+
+impl WithSimd for NotFinite<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> u64 {
+        // Few enough at a time for a count of 32 bits, of which a vector holds twice as many.
+        let pieces = self.0.chunks(1 << 20);
+        pieces.map(|piece| u64::from(piece.iter().map(|x| u32::from(!x.is_finite())).sum::<u32>())).sum()
+    }
+}
+
+/// [`Coding::unpack`] with the processor's vectors.
+struct Unpack<'s> {
+    coding: Coding,
+    bytes: &'s [u8],
+    samples: &'s mut [f32],
+}
+
+impl WithSimd for Unpack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        self.coding.unpack_all(self.bytes, self.samples);
+    }
+}
+
+/// [`Coding::pack`] with the processor's vectors.
+struct Pack<'s> {
+    coding: Coding,
+    samples: &'s [f32],
+    bytes: &'s mut [u8],
+    lost: &'s mut Lost,
+}
+
+impl WithSimd for Pack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let mut lost = *self.lost;
+        self.coding.pack_all(self.samples, self.bytes, &mut lost);
+        *self.lost = lost;
     }
 }
 
@@ -262,6 +322,12 @@ mod tests {
             };
             let mut samples = vec![9.0; bytes.len() / coding.number.bytes()];
             coding.unpack(&bytes, &mut samples);
+            Vectors::each(|vectors| {
+                let (mut again, mut packed) = (vec![9.0; samples.len()], vec![0; bytes.len()]);
+                coding.unpack(&bytes, &mut again);
+                coding.pack(&samples, &mut packed, &mut Lost::default());
+                assert!(again == samples && packed == bytes, "{vectors} {coding:?}");
+            });
             assert!(samples.iter().all(|x| x.abs() <= 1.0), "{coding:?}");
             let (mut again, mut lost) = (vec![0; bytes.len()], Lost::default());
             coding.pack(&samples, &mut again, &mut lost);

@@ -1,11 +1,13 @@
-//! Contract of every kernel: the output does not depend on slices, has the right length, is not shifted in
-//! time, and matches the formula in the doc comment, computed in double precision.
+//! Contract of every kernel: the output does not depend on slices or on the width of the vectors, has the
+//! right length, is not shifted in time, and matches the formula in the doc comment, computed in double
+//! precision.
 #![forbid(unsafe_code)]
 
 use crate::slices::{Dice, SIZES, Size, drive, drive_map};
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Deemphasis, FirDecimator, FirSample, LowPass, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Agc, Deemphasis, FirDecimator, FirSample, LowPass, Magnitude, QuadDemod, Quality, Resampler, Saxpy,
+    Shift, Vectors,
 };
 use onbeat_runtime::{Kernel, Map};
 
@@ -21,7 +23,11 @@ fn complexes(count: usize) -> Vec<Complex<f32>> {
     (0..count).map(|_| Complex::new(dice.value(), dice.value())).collect()
 }
 
-/// Output of a kernel, after checks that no slicing changes it and that its length is right.
+fn is_same<T: bytemuck::Pod>(one: &[T], other: &[T]) -> bool {
+    bytemuck::cast_slice::<_, u8>(one) == bytemuck::cast_slice::<_, u8>(other)
+}
+
+/// Output of a kernel, after checks that no slicing and no vectors change it and that its length is right.
 fn outputs<K: Kernel>(make: impl Fn() -> K, input: &[K::In]) -> Vec<K::Out> {
     let started = || {
         let mut kernel = make();
@@ -35,8 +41,7 @@ fn outputs<K: Kernel>(make: impl Fn() -> K, input: &[K::In]) -> Vec<K::Out> {
     for size_in in SIZES {
         for size_out in SIZES {
             let sliced = drive(&mut started(), input, size_in, size_out);
-            let same = bytemuck::cast_slice::<_, u8>(&sliced) == bytemuck::cast_slice::<_, u8>(&whole);
-            assert!(same, "{size_in:?} in, {size_out:?} out, {} inputs", input.len());
+            assert!(is_same(&sliced, &whole), "{size_in:?} in, {size_out:?} out, {} inputs", input.len());
         }
     }
     // A second start resets the kernel.
@@ -44,7 +49,11 @@ fn outputs<K: Kernel>(make: impl Fn() -> K, input: &[K::In]) -> Vec<K::Out> {
     drive(&mut again, input, Size::Fixed(100), Size::Fixed(100));
     again.start(RATE_HZ).unwrap();
     let again = drive(&mut again, input, Size::Fixed(100), Size::Fixed(100));
-    assert!(bytemuck::cast_slice::<_, u8>(&again) == bytemuck::cast_slice::<_, u8>(&whole));
+    assert!(is_same(&again, &whole));
+    Vectors::each(|vectors| {
+        let output = drive(&mut started(), input, Size::Fixed(1000), Size::Fixed(5000));
+        assert!(is_same(&output, &whole), "{vectors}, {} inputs", input.len());
+    });
     whole
 }
 
@@ -194,6 +203,30 @@ fn demodulator_slices_and_values() {
 }
 
 #[test]
+fn magnitudes_and_values() {
+    for count in LENGTHS {
+        let input = complexes(count);
+        let exact = input.iter().map(|x| f64::hypot(x.re.into(), x.im.into()));
+        assert_close(&outputs(Magnitude::new, &input), &exact.clone().collect::<Vec<_>>(), 2e-7);
+        let squares: Vec<f64> = exact.map(|size| size * size).collect();
+        assert_close(&outputs(Magnitude::power, &input), &squares, 3e-7);
+    }
+}
+
+#[test]
+fn long_filters_are_exact() {
+    let taps = Dice::new(5).values(1001);
+    let exact: Vec<f64> = taps.iter().map(|tap| f64::from(*tap)).collect();
+    // -134 dB of the largest output that the taps could give.
+    let tolerance = 2e-7 * exact.iter().map(|tap| tap.abs()).sum::<f64>();
+    for factor in [1, 2, 32, 33] {
+        let make = || FirDecimator::<f32>::with_taps(factor, &taps).unwrap();
+        let input = reals(5000);
+        assert_close(&outputs(make, &input), &direct(&exact, 1, factor as usize, &input), tolerance);
+    }
+}
+
+#[test]
 fn maps_do_not_see_slices() {
     fn check<M: Map>(make: impl Fn() -> M, input: &[M::Sample]) -> Vec<M::Sample> {
         let started = || {
@@ -204,15 +237,22 @@ fn maps_do_not_see_slices() {
         let whole = drive_map(&mut started(), input, Size::Fixed(usize::MAX));
         for size in SIZES {
             let sliced = drive_map(&mut started(), input, size);
-            assert!(
-                bytemuck::cast_slice::<_, u8>(&sliced) == bytemuck::cast_slice::<_, u8>(&whole),
-                "{size:?}"
-            );
+            assert!(is_same(&sliced, &whole), "{size:?}");
         }
+        Vectors::each(|vectors| {
+            let output = drive_map(&mut started(), input, Size::Fixed(1000));
+            assert!(is_same(&output, &whole), "{vectors}");
+        });
         whole
     }
     assert_eq!(check(|| Saxpy::new(2.0, -1.0).unwrap(), &[0.0, 1.0, 0.25]), [-1.0, 1.0, -0.5]);
     check(|| Deemphasis::new(50e-6).unwrap(), &reals(6001));
+    check(|| Agc::new(1e-3, 1e-2, 0.5, 100.0).unwrap(), &reals(6001));
+    check(|| Agc::new(1e-3, 1e-2, 0.5, 100.0).unwrap(), &complexes(6001));
+    let mut bad = reals(6001);
+    (bad[0], bad[700], bad[701]) = (f32::NAN, f32::INFINITY, f32::NAN);
+    check(|| Agc::new(1e-3, 1e-2, 0.5, 100.0).unwrap(), &bad);
+    check(|| Deemphasis::new(50e-6).unwrap(), &bad);
 
     let input = complexes(6001);
     let got = check(|| Shift::new(-7654.321).unwrap(), &input);
