@@ -114,14 +114,14 @@ trait Windows<T> {
 /// The filter with its history.
 #[derive(Debug, Clone)]
 pub(super) struct Polyphase<T> {
-    way: Way<T>,
+    form: FilterForm<T>,
     ratio: Ratio,
     /// Zeros that `finish` still has to feed.
     tail: usize,
 }
 
 #[derive(Debug, Clone)]
-enum Way<T> {
+enum FilterForm<T> {
     Planes(Planes<T>),
     Dots(Dots<T>),
 }
@@ -132,11 +132,11 @@ impl<T: FirSample> Polyphase<T> {
     pub(super) fn new(taps: &[f64], up: usize, down: usize) -> Self {
         let reach = (taps.len() - 1) / (2 * up);
         debug_assert_eq!(taps.len(), 2 * up * reach + 1);
-        let way = match down {
-            ..=MOST_PLANES => Way::Planes(Planes::new(taps, up, down)),
-            _ => Way::Dots(Dots::new(taps, up, down)),
+        let form = match down {
+            ..=MOST_PLANES => FilterForm::Planes(Planes::new(taps, up, down)),
+            _ => FilterForm::Dots(Dots::new(taps, up, down)),
         };
-        Polyphase { way, ratio: Ratio { up: up as u32, down: down as u32 }, tail: reach }
+        Polyphase { form, ratio: Ratio { up: up as u32, down: down as u32 }, tail: reach }
     }
 
     pub(super) fn ratio(&self) -> Ratio {
@@ -145,9 +145,9 @@ impl<T: FirSample> Polyphase<T> {
 
     /// Like [`onbeat_runtime::Kernel::process`].
     pub(super) fn process(&mut self, input: &[T], output: &mut [T]) -> Progress {
-        match &mut self.way {
-            Way::Planes(planes) => planes.process(input, output),
-            Way::Dots(dots) => dots.process(input, output),
+        match &mut self.form {
+            FilterForm::Planes(planes) => planes.process(input, output),
+            FilterForm::Dots(dots) => dots.process(input, output),
         }
     }
 

@@ -103,12 +103,12 @@ impl<T: FirSample> Planes<T> {
         let (middle, last) = input.split_at(input.len() - input.len() % self.down);
         first.iter().for_each(|x| self.put_one(*x));
         let row = self.filled / self.down;
-        let rows = Spread { input: middle, planes: &mut self.samples, stride: self.stride, row };
+        let rows = NewRows { input: middle, planes: &mut self.samples, stride: self.stride, row };
         match self.down {
             1 => rows.planes[row..row + middle.len()].copy_from_slice(middle),
-            2 => self.vectors.run(Deinterleave::<T, 2>(rows)),
-            3 => self.vectors.run(Deinterleave::<T, 3>(rows)),
-            4 => self.vectors.run(Deinterleave::<T, 4>(rows)),
+            2 => self.vectors.run(RowsToPlanes::<T, 2>(rows)),
+            3 => self.vectors.run(RowsToPlanes::<T, 3>(rows)),
+            4 => self.vectors.run(RowsToPlanes::<T, 4>(rows)),
             down => rows.by_row(down),
         }
         self.filled += middle.len();
@@ -122,7 +122,7 @@ impl<T: FirSample> Planes<T> {
 }
 
 /// Whole rows of samples, and the planes that get them.
-struct Spread<'s, T> {
+struct NewRows<'s, T> {
     input: &'s [T],
     planes: &'s mut [T],
     stride: usize,
@@ -130,7 +130,7 @@ struct Spread<'s, T> {
     row: usize,
 }
 
-impl<T: FirSample> Spread<'_, T> {
+impl<T: FirSample> NewRows<'_, T> {
     fn by_row(self, down: usize) {
         for (row, samples) in (self.row..).zip(self.input.chunks_exact(down)) {
             let places = self.planes[row..].iter_mut().step_by(self.stride);
@@ -139,15 +139,15 @@ impl<T: FirSample> Spread<'_, T> {
     }
 }
 
-/// [`Spread`] plane by plane.
-struct Deinterleave<'s, T, const DOWN: usize>(Spread<'s, T>);
+/// [`NewRows`] plane by plane.
+struct RowsToPlanes<'s, T, const DOWN: usize>(NewRows<'s, T>);
 
-impl<T: FirSample, const DOWN: usize> WithSimd for Deinterleave<'_, T, DOWN> {
+impl<T: FirSample, const DOWN: usize> WithSimd for RowsToPlanes<'_, T, DOWN> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        let Spread { input, planes, stride, row } = self.0;
+        let NewRows { input, planes, stride, row } = self.0;
         let rows = input.as_chunks::<DOWN>().0;
         for (plane, samples) in planes.chunks_exact_mut(stride).enumerate() {
             let places = samples[row..row + rows.len()].iter_mut();
