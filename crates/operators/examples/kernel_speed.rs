@@ -1,5 +1,5 @@
 //! Measures the kernels of the FM receiver: nanoseconds per sample of their own input, and per sample of the
-//! recording.
+//! recording. Then filters of several lengths and factors: microseconds per 2048 inputs.
 //!
 //! `cargo run --release -p onbeat-operators --example kernel_speed`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Deemphasis, FirDecimator, LowPass, QuadDemod, Quality, Resampler, Shift, ci8_to_complex,
+    Deemphasis, FirDecimator, FirMethod, FirSample, LowPass, QuadDemod, Quality, Resampler, Shift,
+    ci8_to_complex,
 };
 use onbeat_operators::recording::{DEVIATION_HZ, EMPHASIS_S, RATE_HZ, SAMPLES, STATION_A_HZ, fm_recording};
 use onbeat_runtime::{Error, Kernel, Map};
@@ -96,5 +97,32 @@ fn main() -> Result<(), Error> {
     let (mut audio, rate_hz) = kernel("Resampler real", resampler, (&audio, rate_hz), total)?;
     map("Deemphasis", Deemphasis::new(EMPHASIS_S)?, (&mut audio, rate_hz), total)?;
     println!("{:<24} {:>10} {total:>14.2}   {:.0} times real time", "all", "", 1e9 / (*total * RATE_HZ));
+    let ramp: Vec<f32> = (0..SLICE).map(|n| n as f32 * 1e-3 - 1.0).collect();
+    let complex: Vec<_> = ramp.iter().map(|x| Complex::new(*x, 1.0 - x)).collect();
+    for method in [FirMethod::Direct, FirMethod::Fft] {
+        filters("complex", method, &complex)?;
+        filters("real", method, &ramp)?;
+    }
+    Ok(())
+}
+
+/// Lengths of the filters.
+const TAPS: [usize; 8] = [11, 31, 61, 101, 201, 301, 501, 1001];
+
+/// Prints a table of filters of one sample type.
+fn filters<T: FirSample>(name: &str, method: FirMethod, input: &[T]) -> Result<(), Error> {
+    println!("\n{:<16} {}", format!("{name}, {method:?}"), TAPS.map(|taps| format!("{taps:>8}")).concat());
+    for factor in [1, 2, 4, 8, 16, 32] {
+        let mut row = String::new();
+        for taps in TAPS {
+            let mut filter = FirDecimator::with_taps(factor, &vec![0.01; taps])?.method(method);
+            filter.start(RATE_HZ)?;
+            let mut output = vec![T::zeroed(); SLICE];
+            // A hundred slices are long enough for the clock.
+            let nanos = best(|| (0..100).for_each(|_| _ = filter.process(input, &mut output)));
+            row += &format!("{:>8.2}", nanos / 100.0 / 1e3);
+        }
+        println!("factor {factor:<9} {row}");
+    }
     Ok(())
 }

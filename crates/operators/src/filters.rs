@@ -1,8 +1,8 @@
 //! Operator kinds of the signal-processing kernels.
 
 use crate::dsp::{
-    Agc, Deemphasis, FirDecimator, FirSample, GainSample, Magnitude, QuadDemod, Quality, Resampler, Saxpy,
-    Shift,
+    Agc, Deemphasis, FirDecimator, FirMethod, FirSample, GainSample, Magnitude, QuadDemod, Quality,
+    Resampler, Saxpy, Shift,
 };
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
@@ -33,10 +33,16 @@ struct FilterParameters {
     /// Stop-band attenuation, from 20 to 120 dB; the pass-band ripple is equally small.
     #[serde(default = "sixty")]
     attenuation: Decibels,
+    /// How to compute: `direct`, each output at once; `fft`, faster for long filters, but each output
+    /// waits for its block of up to 16 times as many samples as the filter has taps; `auto`, whichever is
+    /// faster.
+    #[serde(default)]
+    method: FirMethod,
 }
 
 fn filter<T: FirSample>(p: &FilterParameters, _: &Folders) -> Result<Stream<FirDecimator<T>>, Error> {
-    FirDecimator::for_rate(1, Some(p.cutoff.0), Some(p.transition.0), p.attenuation.0).map(Stream::new)
+    let filter = FirDecimator::for_rate(1, Some(p.cutoff.0), Some(p.transition.0), p.attenuation.0)?;
+    Ok(Stream::new(filter.method(p.method)))
 }
 
 /// A low-pass filter that keeps every n-th sample.
@@ -56,6 +62,11 @@ struct DecimateParameters {
     /// Stop-band attenuation, from 20 to 120 dB; the pass-band ripple is equally small.
     #[serde(default = "sixty")]
     attenuation: Decibels,
+    /// How to compute: `direct`, each output at once; `fft`, faster for long filters, but each output
+    /// waits for its block of up to 16 times as many samples as the filter has taps; `auto`, whichever is
+    /// faster.
+    #[serde(default)]
+    method: FirMethod,
 }
 
 fn sixty() -> Decibels {
@@ -64,7 +75,8 @@ fn sixty() -> Decibels {
 
 fn decimate<T: FirSample>(p: &DecimateParameters, _: &Folders) -> Result<Stream<FirDecimator<T>>, Error> {
     let hz = |value: Option<Hertz>| value.map(|Hertz(hz)| hz);
-    FirDecimator::for_rate(p.factor, hz(p.cutoff), hz(p.transition), p.attenuation.0).map(Stream::new)
+    let filter = FirDecimator::for_rate(p.factor, hz(p.cutoff), hz(p.transition), p.attenuation.0)?;
+    Ok(Stream::new(filter.method(p.method)))
 }
 
 /// The magnitude of complex samples.

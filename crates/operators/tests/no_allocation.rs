@@ -8,7 +8,7 @@ mod harness;
 use harness::{fast, recording, run, watched};
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Agc, Deemphasis, FirDecimator, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Agc, Deemphasis, FirDecimator, FirMethod, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
 };
 use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
@@ -118,7 +118,10 @@ fn receiver(folder: &Path) {
     let decimator = |factor| FirDecimator::<C32>::for_rate(factor, None, None, 60.0).unwrap();
     graph.add("channel", Stream::new(decimator(4)));
     graph.add("demod", Stream::new(QuadDemod::new(25e3).unwrap()));
-    graph.add("band", Stream::new(FirDecimator::<f32>::for_rate(2, None, None, 60.0).unwrap()));
+    let band = FirDecimator::<f32>::for_rate(2, None, None, 60.0).unwrap();
+    graph.add("band", Stream::new(band.clone()));
+    graph.add("blocks", Stream::new(band.method(FirMethod::Fft)));
+    graph.add("blocks-end", NullSink::<Chunk<f32>>::default());
     graph.add("rate", Stream::new(Resampler::<f32>::to_rate(48e3, Quality::default()).unwrap()));
     graph.add("treble", InPlace::new(Deemphasis::new(50e-6).unwrap()));
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
@@ -143,6 +146,8 @@ fn receiver(folder: &Path) {
         ("tune", "channel"),
         ("channel", "demod"),
         ("demod", "band"),
+        ("demod", "blocks"),
+        ("blocks", "blocks-end"),
         ("band", "rate"),
         ("rate", "treble"),
         ("treble", "tap"),

@@ -1,10 +1,16 @@
 //! Low-pass filter and decimator.
 
 use onbeat_runtime::{Error, Kernel, Progress, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::design::LowPass;
 use super::polyphase::{FirSample, Polyphase};
 use crate::check;
+
+/// Taps for each sample of the factor from which on blocks are faster. Measured with AVX-512, where sums are
+/// fastest: with 201 taps, 2048 complex samples take 14.6 µs in sums and 6.4 µs in blocks.
+const LONG: usize = 80;
 
 /// A low-pass filter that keeps every `factor`-th sample; with a `factor` of 1, a plain filter.
 ///
@@ -13,11 +19,32 @@ use crate::check;
 /// outside the stream, so the first and the last half filter length fade in and out.
 ///
 /// A sample that is not finite spoils every output whose window contains it, and no other.
+///
+/// Unless [`FirMethod`] says otherwise, an output is computed when the last sample of its window has arrived,
+/// and has the same bits on every processor.
 #[derive(Debug, Clone)]
 pub struct FirDecimator<T> {
     factor: u32,
+    method: FirMethod,
     plan: FirDesign,
     filter: Polyphase<T>,
+}
+
+/// How a [`FirDecimator`] computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirMethod {
+    /// Sums of products: each output at once.
+    #[default]
+    Direct,
+    /// Fourier transforms of blocks (overlap-save). Faster for long filters, but each output waits for the
+    /// end of its block, of at most 8 times as many samples as the filter has taps (or as `factor`, if
+    /// that is more), or twice that for real samples. The last bits depend on the processor: the error is
+    /// below 2·10⁻⁷ of the sum of the taps' magnitudes.
+    Fft,
+    /// `fft` for filters that are faster with it, from 80 taps for each sample of the factor on, else
+    /// `direct`.
+    Auto,
 }
 
 #[derive(Debug, Clone)]
@@ -77,7 +104,24 @@ impl<T: FirSample> FirDecimator<T> {
 
     fn build(factor: u32, plan: FirDesign) -> Result<Self, Error> {
         check::within("factor", factor.into(), 1.0, 4096.0, "1 filters without decimation")?;
-        Ok(FirDecimator { factor, plan, filter: Polyphase::new(&[1.0], 1, factor as usize) })
+        let filter = Polyphase::new(&[1.0], 1, factor as usize);
+        Ok(FirDecimator { factor, method: FirMethod::Direct, plan, filter })
+    }
+
+    /// Sets how the filter computes.
+    #[must_use]
+    pub fn method(mut self, method: FirMethod) -> Self {
+        self.method = method;
+        self
+    }
+
+    fn filter(&self, taps: &[f64]) -> Polyphase<T> {
+        let factor = self.factor as usize;
+        match self.method {
+            FirMethod::Fft => Polyphase::in_blocks(taps, factor),
+            FirMethod::Auto if taps.len() >= LONG * factor => Polyphase::in_blocks(taps, factor),
+            FirMethod::Direct | FirMethod::Auto => Polyphase::new(taps, 1, factor),
+        }
     }
 }
 
@@ -86,9 +130,8 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
     type Out = T;
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
-        let factor = self.factor as usize;
         self.filter = match &self.plan {
-            FirDesign::Taps(taps) => Polyphase::new(taps, 1, factor),
+            FirDesign::Taps(taps) => self.filter(taps),
             &FirDesign::Design { cutoff_hz, transition_hz, attenuation_db } => {
                 check::rate(rate_hz)?;
                 // Frequencies above half of the output rate fold down. With the cutoff below that, aliases
@@ -102,7 +145,7 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
                 };
                 low_pass.check()?;
                 check::below_half("cutoff", low_pass.cutoff_hz, out_hz, "output", fix)?;
-                Polyphase::new(&low_pass.taps(rate_hz)?, 1, factor)
+                self.filter(&low_pass.taps(rate_hz)?)
             }
         };
         Ok(())

@@ -14,7 +14,7 @@
 //!
 //! Three rules apply to all kernels, and `tests/it/kernel_contract.rs` checks them:
 //! - The output is the same, bit for bit, however input and output are cut into slices, and whatever the
-//!   width of the vectors.
+//!   width of the vectors ([`FirMethod::Fft`] excepted).
 //! - No kernel shifts its signal in time: output sample `k` belongs to the instant of input sample `k * down
 //!   / up`.
 //! - Nothing is allocated after `start`.
@@ -43,7 +43,7 @@ pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to
 pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;
 pub use design::LowPass;
-pub use fir::FirDecimator;
+pub use fir::{FirDecimator, FirMethod};
 pub use magnitude::Magnitude;
 pub use polyphase::FirSample;
 pub use resample::{Quality, Resampler};

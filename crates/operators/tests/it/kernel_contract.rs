@@ -6,8 +6,8 @@
 use crate::slices::{Dice, SIZES, Size, drive, drive_map};
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Agc, Deemphasis, FirDecimator, FirSample, LowPass, Magnitude, QuadDemod, Quality, Resampler, Saxpy,
-    Shift, Vectors,
+    Agc, Deemphasis, FirDecimator, FirMethod, FirSample, LowPass, Magnitude, QuadDemod, Quality, Resampler,
+    Saxpy, Shift, Vectors,
 };
 use onbeat_runtime::{Kernel, Map};
 
@@ -219,10 +219,41 @@ fn long_filters_are_exact() {
     let exact: Vec<f64> = taps.iter().map(|tap| f64::from(*tap)).collect();
     // -134 dB of the largest output that the taps could give.
     let tolerance = 2e-7 * exact.iter().map(|tap| tap.abs()).sum::<f64>();
-    for factor in [1, 2, 32, 33] {
-        let make = || FirDecimator::<f32>::with_taps(factor, &taps).unwrap();
-        let input = reals(5000);
+    let methods = [FirMethod::Direct, FirMethod::Fft, FirMethod::Auto];
+    for (factor, method) in [1, 2, 7, 8, 32, 33].into_iter().flat_map(|factor| methods.map(|it| (factor, it)))
+    {
+        let make = || FirDecimator::<f32>::with_taps(factor, &taps).unwrap().method(method);
+        let make_complex = || FirDecimator::<Complex<f32>>::with_taps(factor, &taps).unwrap().method(method);
+        check_lengths(make, make_complex);
+        let input = reals(15_000);
         assert_close(&outputs(make, &input), &direct(&exact, 1, factor as usize, &input), tolerance);
+        let imaginary: Vec<_> = input.iter().map(|x| Complex::new(0.0, *x)).collect();
+        let got: Vec<f32> = outputs(make_complex, &imaginary).iter().map(|y| y.im).collect();
+        assert_close(&got, &direct(&exact, 1, factor as usize, &input), tolerance);
+    }
+    // Blocks for filters that are shorter than the factor.
+    for factor in [1, 5, 200] {
+        let short = &exact[..31];
+        let taps: Vec<f32> = short.iter().map(|tap| *tap as f32).collect();
+        let make = || FirDecimator::<f32>::with_taps(factor, &taps).unwrap().method(FirMethod::Fft);
+        let input = reals(3000);
+        assert_close(&outputs(make, &input), &direct(short, 1, factor as usize, &input), tolerance);
+    }
+}
+
+/// A sample that is not finite spoils the outputs whose windows contain it, and no other.
+#[test]
+fn bad_samples_spoil_their_windows() {
+    for (taps, method) in [(31, FirMethod::Direct), (1001, FirMethod::Fft)] {
+        let make = || FirDecimator::<f32>::with_taps(1, &vec![0.01; taps]).unwrap().method(method);
+        let (good, mut bad) = (reals(9000), reals(9000));
+        bad[5000] = f32::NAN;
+        let (expected, got) = (outputs(make, &good), outputs(make, &bad));
+        for (at, (expected, got)) in expected.iter().zip(&got).enumerate() {
+            let is_spoilt = at.abs_diff(5000) <= taps / 2;
+            assert_eq!(got.is_nan(), is_spoilt, "{at}");
+            assert!(is_spoilt || (expected - got).abs() < 1e-5, "{got} for {expected} at {at}");
+        }
     }
 }
 

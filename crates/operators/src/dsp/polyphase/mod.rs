@@ -14,15 +14,18 @@
 //! and looking ahead compensates the filter's delay. The signal is zero before the first sample and after the
 //! last. Plain decimation is `up = 1`; a plain filter is `up = down = 1`.
 //!
-//! There are two ways to compute it. [`Planes`] computes many outputs side by side: it suits all but rates
+//! There are three ways to compute it. [`Planes`] computes many outputs side by side: it suits all but rates
 //! whose period `down` is longer than the vectors are wide. [`Dots`] computes one output after the other.
+//! [`Blocks`] suits long filters that do not raise the rate, where outputs may wait.
 //!
-//! Each output depends on its window alone, summed in one fixed order. This makes it independent of the
-//! slices and of the width of the vectors.
+//! With the first two, each output depends on its window alone, summed in one fixed order. This makes it
+//! independent of the slices and of the width of the vectors.
 
+mod blocks;
 mod dots;
 mod planes;
 
+use blocks::Blocks;
 use bytemuck::Zeroable;
 use dots::Dots;
 use num_complex::Complex;
@@ -43,6 +46,8 @@ impl FirSample for f32 {}
 impl FirSample for Complex<f32> {}
 
 mod sealed {
+    use num_complex::Complex;
+
     /// A sample as floats, all of which meet the same tap.
     pub trait Floats {
         /// Floats per sample.
@@ -50,6 +55,21 @@ mod sealed {
         /// Adds lanes, of which each sample has `FLOATS`, to one sample: the upper half to the lower half
         /// until one sample is left.
         fn fold(lanes: [f32; 16]) -> Self;
+
+        /// Sum of the samples times the taps.
+        fn dot(window: &[Self], taps: &[f32]) -> Self
+        where
+            Self: Sized;
+
+        /// Writes the segments of a block, which begin `step` samples apart, as complex numbers.
+        fn to_complex(block: &[Self], step: usize, segment: &mut [Complex<f32>])
+        where
+            Self: Sized;
+
+        /// Reads the outputs of the segments: every `down`-th number.
+        fn from_complex(segment: &[Complex<f32>], down: usize, outputs: &mut [Self])
+        where
+            Self: Sized;
     }
 }
 
@@ -60,6 +80,21 @@ impl sealed::Floats for f32 {
         let [sum] = halved(lanes);
         sum
     }
+
+    fn dot(window: &[f32], taps: &[f32]) -> f32 {
+        window.iter().zip(taps).map(|(x, tap)| x * tap).sum()
+    }
+
+    fn to_complex(block: &[f32], step: usize, segment: &mut [Complex<f32>]) {
+        let pairs = block.iter().zip(&block[step..]);
+        segment.iter_mut().zip(pairs).for_each(|(x, (re, im))| *x = Complex::new(*re, *im));
+    }
+
+    fn from_complex(segment: &[Complex<f32>], down: usize, outputs: &mut [f32]) {
+        let (first, second) = outputs.split_at_mut(outputs.len() / 2);
+        let pairs = first.iter_mut().zip(second);
+        pairs.zip(segment.iter().step_by(down)).for_each(|((re, im), y)| (*re, *im) = (y.re, y.im));
+    }
 }
 
 impl sealed::Floats for Complex<f32> {
@@ -68,6 +103,18 @@ impl sealed::Floats for Complex<f32> {
     fn fold(lanes: [f32; 16]) -> Complex<f32> {
         let [re, im] = halved(lanes);
         Complex::new(re, im)
+    }
+
+    fn dot(window: &[Complex<f32>], taps: &[f32]) -> Complex<f32> {
+        window.iter().zip(taps).map(|(x, tap)| x * tap).sum()
+    }
+
+    fn to_complex(block: &[Complex<f32>], _: usize, segment: &mut [Complex<f32>]) {
+        segment.copy_from_slice(block);
+    }
+
+    fn from_complex(segment: &[Complex<f32>], down: usize, outputs: &mut [Complex<f32>]) {
+        outputs.iter_mut().zip(segment.iter().step_by(down)).for_each(|(output, y)| *output = *y);
     }
 }
 
@@ -116,14 +163,16 @@ trait Windows<T> {
 pub(super) struct Polyphase<T> {
     form: FilterForm<T>,
     ratio: Ratio,
-    /// Zeros that `finish` still has to feed.
+    /// Zeros that `finish` still has to feed, and those that it has fed.
     tail: usize,
+    fed: u64,
 }
 
 #[derive(Debug, Clone)]
 enum FilterForm<T> {
     Planes(Planes<T>),
     Dots(Dots<T>),
+    Blocks(Blocks<T>),
 }
 
 impl<T: FirSample> Polyphase<T> {
@@ -136,7 +185,14 @@ impl<T: FirSample> Polyphase<T> {
             ..=MOST_PLANES => FilterForm::Planes(Planes::new(taps, up, down)),
             _ => FilterForm::Dots(Dots::new(taps, up, down)),
         };
-        Polyphase { form, ratio: Ratio { up: up as u32, down: down as u32 }, tail: reach }
+        Polyphase { form, ratio: Ratio { up: up as u32, down: down as u32 }, tail: reach, fed: 0 }
+    }
+
+    /// Creates a filter with an odd number of taps that computes whole blocks.
+    pub(super) fn in_blocks(taps: &[f64], down: usize) -> Self {
+        let blocks = Blocks::new(taps, down);
+        let (tail, ratio) = (blocks.tail(), Ratio { up: 1, down: down as u32 });
+        Polyphase { form: FilterForm::Blocks(blocks), ratio, tail, fed: 0 }
     }
 
     pub(super) fn ratio(&self) -> Ratio {
@@ -148,6 +204,7 @@ impl<T: FirSample> Polyphase<T> {
         match &mut self.form {
             FilterForm::Planes(planes) => planes.process(input, output),
             FilterForm::Dots(dots) => dots.process(input, output),
+            FilterForm::Blocks(blocks) => blocks.process(input, output),
         }
     }
 
@@ -155,9 +212,16 @@ impl<T: FirSample> Polyphase<T> {
     pub(super) fn finish(&mut self, output: &mut [T]) -> usize {
         let zeros = [T::zeroed(); 64];
         let mut produced = 0;
+        let left = match &self.form {
+            FilterForm::Blocks(blocks) => blocks.left(self.fed),
+            FilterForm::Planes(_) | FilterForm::Dots(_) => usize::MAX,
+        };
+        let room = left.min(output.len());
+        let output = &mut output[..room];
         loop {
             let done = self.process(&zeros[..self.tail.min(zeros.len())], &mut output[produced..]);
             self.tail -= done.consumed;
+            self.fed += done.consumed as u64;
             produced += done.produced;
             if done.consumed == 0 {
                 return produced;

@@ -1,0 +1,148 @@
+//! Long filters: the outputs of a block at once, by Fourier transforms (overlap-save).
+//!
+//! The spectrum of a segment times that of the taps is the spectrum of their circular convolution. Of
+//! this, the outputs whose windows lie within the segment are right, and the others are dropped: the next
+//! segment begins with the samples that they need. Real samples go two segments at a time, one as the real
+//! and one as the imaginary part.
+//!
+//! Blocks are counted from the start of the stream, so slices do not change the output. It has to wait for
+//! the end of its block.
+
+use super::{FirSample, Windows, branch};
+use num_complex::Complex;
+use rustfft::{Fft, FftPlanner};
+use std::fmt;
+use std::sync::Arc;
+
+/// Samples of a transform for each tap. Fewer spend more of each transform on the overlap, more wait longer.
+const PER_TAP: usize = 4;
+
+/// Outputs of a block, with the samples that they need.
+#[derive(Clone)]
+pub(super) struct Blocks<T> {
+    down: usize,
+    /// Taps in the order of the window.
+    window: Vec<f32>,
+    /// Spectrum of the taps, divided by the size of the transforms.
+    response: Vec<Complex<f32>>,
+    forward: Arc<dyn Fft<f32>>,
+    inverse: Arc<dyn Fft<f32>>,
+    /// Samples from one segment to the next, a multiple of `down`.
+    step: usize,
+    /// Samples of the current block, `filled` of them so far: what the last one left, then its segments.
+    block: Vec<T>,
+    filled: usize,
+    transform: Vec<Complex<f32>>,
+    scratch: Vec<Complex<f32>>,
+    /// Outputs of the last block, of which `taken` have been sent.
+    outputs: Vec<T>,
+    taken: usize,
+    /// Numbers of samples received and of outputs sent.
+    received: u64,
+    sent: u64,
+}
+
+impl<T> fmt::Debug for Blocks<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blocks").field("taps", &self.window.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T: FirSample> Blocks<T> {
+    pub(super) fn new(taps: &[f64], down: usize) -> Self {
+        let overlap = taps.len() - 1;
+        let size = (PER_TAP * taps.len().max(down)).next_power_of_two();
+        let step = (size - overlap) / down * down;
+        let mut planner = FftPlanner::new();
+        let (forward, inverse) = (planner.plan_fft_forward(size), planner.plan_fft_inverse(size));
+        let mut response = vec![Complex::new(0.0, 0.0); size];
+        response.iter_mut().zip(taps).for_each(|(x, tap)| x.re = (*tap / size as f64) as f32);
+        forward.process(&mut response);
+        let scratch = forward.get_inplace_scratch_len().max(inverse.get_inplace_scratch_len());
+        let segments = 2 / T::FLOATS;
+        Blocks {
+            down,
+            window: branch(taps, 1, 0),
+            response,
+            forward,
+            inverse,
+            step,
+            block: vec![T::zeroed(); overlap + segments * step],
+            filled: overlap / 2,
+            transform: vec![Complex::new(0.0, 0.0); size],
+            scratch: vec![Complex::new(0.0, 0.0); scratch],
+            outputs: vec![T::zeroed(); segments * step / down],
+            taken: segments * step / down,
+            received: 0,
+            sent: 0,
+        }
+    }
+
+    /// Zeros that push the last outputs out.
+    pub(super) fn tail(&self) -> usize {
+        self.block.len() + self.window.len()
+    }
+
+    /// Marks the end of the stream. Returns the number of outputs that are still to be sent.
+    pub(super) fn left(&self, fed: u64) -> usize {
+        ((self.received - fed).div_ceil(self.down as u64) - self.sent) as usize
+    }
+
+    /// Computes the outputs of the current block and begins the next one.
+    fn compute(&mut self) {
+        let floats: &[f32] = bytemuck::cast_slice(&self.block);
+        if floats.iter().map(|x| x * 0.0).sum::<f32>() == 0.0 {
+            self.convolve();
+        } else {
+            self.sum();
+        }
+        self.taken = 0;
+        let overlap = self.window.len() - 1;
+        let begin = self.block.len() - overlap;
+        self.block.copy_within(begin.., 0);
+        self.filled = overlap;
+    }
+
+    fn convolve(&mut self) {
+        let (overlap, step) = (self.window.len() - 1, self.step);
+        let (used, unused) = self.transform.split_at_mut(overlap + step);
+        T::to_complex(&self.block, step, used);
+        unused.fill(Complex::new(0.0, 0.0));
+        self.forward.process_with_scratch(&mut self.transform, &mut self.scratch);
+        self.transform.iter_mut().zip(&self.response).for_each(|(x, response)| *x *= response);
+        self.inverse.process_with_scratch(&mut self.transform, &mut self.scratch);
+        T::from_complex(&self.transform[overlap..overlap + step], self.down, &mut self.outputs);
+    }
+
+    /// Slower, for blocks with samples that are not finite: a transform would spread them over all outputs.
+    #[cold]
+    fn sum(&mut self) {
+        let windows = self.block.windows(self.window.len()).step_by(self.down);
+        for (output, window) in self.outputs.iter_mut().zip(windows) {
+            *output = T::dot(window, &self.window);
+        }
+    }
+}
+
+impl<T: FirSample> Windows<T> for Blocks<T> {
+    fn drain(&mut self, output: &mut [T]) -> usize {
+        let ready = &self.outputs[self.taken..];
+        let count = ready.len().min(output.len());
+        output[..count].copy_from_slice(&ready[..count]);
+        self.taken += count;
+        self.sent += count as u64;
+        count
+    }
+
+    fn fill(&mut self, input: &[T], _: usize) -> usize {
+        let room = &mut self.block[self.filled..];
+        let count = room.len().min(input.len());
+        room[..count].copy_from_slice(&input[..count]);
+        self.filled += count;
+        self.received += count as u64;
+        if self.filled == self.block.len() {
+            self.compute();
+        }
+        count
+    }
+}
