@@ -109,7 +109,7 @@ impl<T: FirSample> Planes<T> {
             2 => self.vectors.run(RowsToPlanes::<T, 2>(rows)),
             3 => self.vectors.run(RowsToPlanes::<T, 3>(rows)),
             4 => self.vectors.run(RowsToPlanes::<T, 4>(rows)),
-            down => rows.by_row(down),
+            down => rows.by_plane(down),
         }
         self.filled += middle.len();
         last.iter().for_each(|x| self.put_one(*x));
@@ -131,15 +131,16 @@ struct NewRows<'s, T> {
 }
 
 impl<T: FirSample> NewRows<'_, T> {
-    fn by_row(self, down: usize) {
-        for (row, samples) in (self.row..).zip(self.input.chunks_exact(down)) {
-            let places = self.planes[row..].iter_mut().step_by(self.stride);
-            places.zip(samples).for_each(|(place, x)| *place = *x);
+    fn by_plane(self, down: usize) {
+        let rows = self.input.len() / down;
+        for (plane, samples) in self.planes.chunks_exact_mut(self.stride).enumerate() {
+            let from = self.input.iter().skip(plane).step_by(down);
+            samples[self.row..self.row + rows].iter_mut().zip(from).for_each(|(place, x)| *place = *x);
         }
     }
 }
 
-/// [`NewRows`] plane by plane.
+/// [`NewRows::by_plane`] with vectors.
 struct RowsToPlanes<'s, T, const DOWN: usize>(NewRows<'s, T>);
 
 impl<T: FirSample, const DOWN: usize> WithSimd for RowsToPlanes<'_, T, DOWN> {
