@@ -26,7 +26,7 @@ const BEYOND: usize = 16;
 /// A tap, and where its sample of row 0 is, in floats from the begin of the first plane.
 #[derive(Debug, Clone, Copy)]
 struct PlaneTap {
-    at: usize,
+    at: u32,
     value: f32,
 }
 
@@ -63,7 +63,7 @@ impl<T: FirSample> Planes<T> {
             let first = phase * down / up;
             let taps = branch(taps, up, phase * down % up).into_iter().enumerate();
             let place = |sample: usize| sample % down * stride + sample / down;
-            taps.map(|(at, value)| PlaneTap { at: place(first + at) * T::FLOATS, value }).collect()
+            taps.map(|(at, value)| PlaneTap { at: (place(first + at) * T::FLOATS) as u32, value }).collect()
         });
         Planes {
             vectors: Vectors::new(),
@@ -240,7 +240,7 @@ fn rows<S: Simd>(simd: S, planes: &[f32], taps: &[PlaneTap], mut at: usize, outp
 fn sums<S: Simd, const N: usize>(simd: S, planes: &[f32], taps: &[PlaneTap], at: usize) -> [S::f32s; N] {
     let mut sums = [simd.splat_f32s(0.0); N];
     for tap in taps {
-        let from = tap.at + at;
+        let from = tap.at as usize + at;
         let (samples, _) = S::as_simd_f32s(&planes[from..from + N * S::F32_LANES]);
         let value = simd.splat_f32s(tap.value);
         for (sum, sample) in sums.iter_mut().zip(samples) {
