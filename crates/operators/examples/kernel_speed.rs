@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Deemphasis, FirDecimator, FirMethod, FirSample, LowPass, QuadDemod, Quality, Resampler, Shift,
-    ci8_to_complex,
+    Agc, Deemphasis, FirDecimator, FirMethod, FirSample, LowPass, Magnitude, QuadDemod, Quality, Resampler,
+    Shift, ci8_to_complex,
 };
 use onbeat_operators::recording::{DEVIATION_HZ, EMPHASIS_S, RATE_HZ, SAMPLES, STATION_A_HZ, fm_recording};
 use onbeat_runtime::{Error, Kernel, Map};
@@ -97,6 +97,9 @@ fn main() -> Result<(), Error> {
     let (mut audio, rate_hz) = kernel("Resampler real", resampler, (&audio, rate_hz), total)?;
     map("Deemphasis", Deemphasis::new(EMPHASIS_S)?, (&mut audio, rate_hz), total)?;
     println!("{:<24} {:>10} {total:>14.2}   {:.0} times real time", "all", "", 1e9 / (*total * RATE_HZ));
+    let mut tone: Vec<_> = (0..SAMPLES).map(|n| Complex::from_polar(0.5, n as f32 * 0.1)).collect();
+    kernel("Magnitude", Magnitude::new(), (&tone, RATE_HZ), total)?;
+    map("Agc complex", Agc::new(0.01, 0.1, 0.5, 100.0)?, (&mut tone, RATE_HZ), total)?;
     let ramp: Vec<f32> = (0..SLICE).map(|n| n as f32 * 1e-3 - 1.0).collect();
     let complex: Vec<_> = ramp.iter().map(|x| Complex::new(*x, 1.0 - x)).collect();
     for method in [FirMethod::Direct, FirMethod::Fft] {

@@ -5,11 +5,6 @@ use onbeat_runtime::{Change, Decibels, Error, Map, Sample, Seconds, Value, tried
 
 use super::not_finite;
 use crate::check;
-use crate::vectors::Vectors;
-use pulp::{Simd, WithSimd};
-
-/// Samples whose levels are computed one after the other, before the gains side by side.
-const BLOCK: usize = 256;
 
 /// A sample with a magnitude that can be scaled.
 pub trait GainSample: Sample {
@@ -56,7 +51,6 @@ impl GainSample for Complex<f32> {
 /// change the level; a note gives the number of such samples at the end.
 #[derive(Debug, Clone)]
 pub struct Agc<T: GainSample> {
-    vectors: Vectors,
     attack_s: f64,
     decay_s: f64,
     target: f32,
@@ -85,7 +79,6 @@ impl<T: GainSample> Agc<T> {
         let sample = std::marker::PhantomData;
         let (rate_hz, level) = (0.0, None);
         Ok(Agc {
-            vectors: Vectors::new(),
             attack_s,
             decay_s,
             target,
@@ -120,59 +113,6 @@ impl<T: GainSample> Agc<T> {
     }
 }
 
-impl<T: GainSample> Agc<T> {
-    /// Controls one block of at most [`BLOCK`] samples.
-    ///
-    /// Only the level of a sample waits for that of the one before: all else is computed side by side.
-    #[inline(always)]
-    fn control(&mut self, samples: &mut [T]) {
-        let mut sizes = [0.0; BLOCK];
-        let levels = &mut sizes[..samples.len()];
-        levels.iter_mut().zip(&*samples).for_each(|(size, x)| *size = x.size());
-        let is_all_finite = levels.iter().map(|size| size * 0.0).sum::<f32>() == 0.0;
-        if !is_all_finite {
-            self.clean(samples, levels);
-        }
-        let Some(mut level) = self.level.or(levels.iter().copied().find(|size| *size >= 0.0)) else { return };
-        for size in levels.iter_mut() {
-            let part = if *size > level { self.rise } else { self.fall };
-            let next = level + (*size - level) * part;
-            level = if *size >= 0.0 { next } else { level };
-            *size = level;
-        }
-        self.level = Some(level);
-        let (target, most) = (self.target, self.most);
-        for (x, level) in samples.iter_mut().zip(levels) {
-            let gain = if *level * most > target { target / *level } else { most };
-            *x = x.times(gain);
-        }
-    }
-
-    /// Replaces samples that are not finite by 0, and their sizes by −1.
-    #[cold]
-    fn clean(&mut self, samples: &mut [T], sizes: &mut [f32]) {
-        for (x, size) in samples.iter_mut().zip(sizes).filter(|(_, size)| !size.is_finite()) {
-            (*x, *size) = (T::zeroed(), -1.0);
-            self.not_finite += 1;
-        }
-    }
-}
-
-/// The loop, compiled for the processor's vectors.
-struct AgcLoop<'a, T: GainSample> {
-    agc: &'a mut Agc<T>,
-    samples: &'a mut [T],
-}
-
-impl<T: GainSample> WithSimd for AgcLoop<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
-        self.samples.chunks_mut(BLOCK).for_each(|block| self.agc.control(block));
-    }
-}
-
 impl<T: GainSample> Map for Agc<T> {
     type Sample = T;
 
@@ -185,7 +125,19 @@ impl<T: GainSample> Map for Agc<T> {
     }
 
     fn map(&mut self, samples: &mut [T]) {
-        self.vectors.run(AgcLoop { agc: self, samples });
+        for x in samples {
+            let size = x.size();
+            if !size.is_finite() {
+                self.not_finite += 1;
+                *x = T::zeroed();
+                continue;
+            }
+            let level = self.level.get_or_insert(size);
+            let part = if size > *level { self.rise } else { self.fall };
+            *level += (size - *level) * part;
+            let gain = if *level * self.most > self.target { self.target / *level } else { self.most };
+            *x = x.times(gain);
+        }
     }
 
     fn note(&self) -> Option<String> {

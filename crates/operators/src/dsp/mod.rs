@@ -19,7 +19,7 @@
 //!   / up`.
 //! - Nothing is allocated after `start`.
 //!
-//! The loops are compiled several times, and each computes with the widest vectors that the processor has,
+//! Loops without a chain through their samples are compiled for each kind of vectors, and take the widest,
 //! through the crate pulp ([`Vectors`]). We wrote the kernels ourselves because the available
 //! crates do not fit: futuredsp 0.10 needs a nightly compiler, and its filters leave history, delay and the
 //! end of the stream to the caller; rubato resamples real samples in blocks of a fixed size.

@@ -12,6 +12,7 @@ use super::{FirSample, Windows, branch};
 use num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Samples of a transform for each tap. Fewer spend more of each transform on the overlap, more wait longer.
@@ -34,12 +35,9 @@ pub(super) struct Blocks<T> {
     filled: usize,
     transform: Vec<Complex<f32>>,
     scratch: Vec<Complex<f32>>,
-    /// Outputs of the last block, of which `taken` have been sent.
+    /// Outputs of the last block, and which of them are still to be sent.
     outputs: Vec<T>,
-    taken: usize,
-    /// Numbers of samples received and of outputs sent.
-    received: u64,
-    sent: u64,
+    unsent: Range<usize>,
 }
 
 impl<T> fmt::Debug for Blocks<T> {
@@ -72,31 +70,31 @@ impl<T: FirSample> Blocks<T> {
             transform: vec![Complex::new(0.0, 0.0); size],
             scratch: vec![Complex::new(0.0, 0.0); scratch],
             outputs: vec![T::zeroed(); segments * step / down],
-            taken: segments * step / down,
-            received: 0,
-            sent: 0,
+            unsent: 0..0,
         }
     }
 
-    /// Zeros that push the last outputs out.
-    pub(super) fn tail(&self) -> usize {
-        self.block.len() + self.window.len()
-    }
-
-    /// Marks the end of the stream. Returns the number of outputs that are still to be sent.
-    pub(super) fn left(&self, fed: u64) -> usize {
-        ((self.received - fed).div_ceil(self.down as u64) - self.sent) as usize
+    /// Computes the last block as far as its windows are complete. All outputs must have been sent. Returns
+    /// whether there are more.
+    pub(super) fn flush(&mut self) -> bool {
+        let count = (self.filled + 1 - self.window.len()).div_ceil(self.down);
+        if count > 0 {
+            self.block[self.filled..].fill(T::zeroed());
+            self.compute();
+            self.unsent = 0..count;
+        }
+        count > 0
     }
 
     /// Computes the outputs of the current block and begins the next one.
     fn compute(&mut self) {
         let floats: &[f32] = bytemuck::cast_slice(&self.block);
-        if floats.iter().map(|x| x * 0.0).sum::<f32>() == 0.0 {
+        if floats.iter().all(|x| x.is_finite()) {
             self.convolve();
         } else {
             self.sum();
         }
-        self.taken = 0;
+        self.unsent = 0..self.outputs.len();
         let overlap = self.window.len() - 1;
         let begin = self.block.len() - overlap;
         self.block.copy_within(begin.., 0);
@@ -119,18 +117,16 @@ impl<T: FirSample> Blocks<T> {
     fn sum(&mut self) {
         let windows = self.block.windows(self.window.len()).step_by(self.down);
         for (output, window) in self.outputs.iter_mut().zip(windows) {
-            *output = T::dot(window, &self.window);
+            *output = window.iter().zip(&self.window).map(|(x, tap)| *x * *tap).sum();
         }
     }
 }
 
 impl<T: FirSample> Windows<T> for Blocks<T> {
     fn drain(&mut self, output: &mut [T]) -> usize {
-        let ready = &self.outputs[self.taken..];
-        let count = ready.len().min(output.len());
-        output[..count].copy_from_slice(&ready[..count]);
-        self.taken += count;
-        self.sent += count as u64;
+        let count = self.unsent.len().min(output.len());
+        output[..count].copy_from_slice(&self.outputs[self.unsent.start..][..count]);
+        self.unsent.start += count;
         count
     }
 
@@ -139,7 +135,6 @@ impl<T: FirSample> Windows<T> for Blocks<T> {
         let count = room.len().min(input.len());
         room[..count].copy_from_slice(&input[..count]);
         self.filled += count;
-        self.received += count as u64;
         if self.filled == self.block.len() {
             self.compute();
         }

@@ -47,29 +47,22 @@ impl FirSample for Complex<f32> {}
 
 mod sealed {
     use num_complex::Complex;
+    use std::iter::Sum;
+    use std::ops::Mul;
 
     /// A sample as floats, all of which meet the same tap.
-    pub trait Floats {
+    pub trait Floats: Mul<f32, Output = Self> + Sum {
         /// Floats per sample.
         const FLOATS: usize;
         /// Adds lanes, of which each sample has `FLOATS`, to one sample: the upper half to the lower half
         /// until one sample is left.
         fn fold(lanes: [f32; 16]) -> Self;
 
-        /// Sum of the samples times the taps.
-        fn dot(window: &[Self], taps: &[f32]) -> Self
-        where
-            Self: Sized;
-
         /// Writes the segments of a block, which begin `step` samples apart, as complex numbers.
-        fn to_complex(block: &[Self], step: usize, segment: &mut [Complex<f32>])
-        where
-            Self: Sized;
+        fn to_complex(block: &[Self], step: usize, segment: &mut [Complex<f32>]);
 
         /// Reads the outputs of the segments: every `down`-th number.
-        fn from_complex(segment: &[Complex<f32>], down: usize, outputs: &mut [Self])
-        where
-            Self: Sized;
+        fn from_complex(segment: &[Complex<f32>], down: usize, outputs: &mut [Self]);
     }
 }
 
@@ -79,10 +72,6 @@ impl sealed::Floats for f32 {
     fn fold(lanes: [f32; 16]) -> f32 {
         let [sum] = halved(lanes);
         sum
-    }
-
-    fn dot(window: &[f32], taps: &[f32]) -> f32 {
-        window.iter().zip(taps).map(|(x, tap)| x * tap).sum()
     }
 
     fn to_complex(block: &[f32], step: usize, segment: &mut [Complex<f32>]) {
@@ -103,10 +92,6 @@ impl sealed::Floats for Complex<f32> {
     fn fold(lanes: [f32; 16]) -> Complex<f32> {
         let [re, im] = halved(lanes);
         Complex::new(re, im)
-    }
-
-    fn dot(window: &[Complex<f32>], taps: &[f32]) -> Complex<f32> {
-        window.iter().zip(taps).map(|(x, tap)| x * tap).sum()
     }
 
     fn to_complex(block: &[Complex<f32>], _: usize, segment: &mut [Complex<f32>]) {
@@ -163,9 +148,8 @@ trait Windows<T> {
 pub(super) struct Polyphase<T> {
     form: FilterForm<T>,
     ratio: Ratio,
-    /// Zeros that `finish` still has to feed, and those that it has fed.
+    /// Zeros that `finish` still has to feed.
     tail: usize,
-    fed: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -185,14 +169,13 @@ impl<T: FirSample> Polyphase<T> {
             ..=MOST_PLANES => FilterForm::Planes(Planes::new(taps, up, down)),
             _ => FilterForm::Dots(Dots::new(taps, up, down)),
         };
-        Polyphase { form, ratio: Ratio { up: up as u32, down: down as u32 }, tail: reach, fed: 0 }
+        Polyphase { form, ratio: Ratio { up: up as u32, down: down as u32 }, tail: reach }
     }
 
     /// Creates a filter with an odd number of taps that computes whole blocks.
     pub(super) fn in_blocks(taps: &[f64], down: usize) -> Self {
-        let blocks = Blocks::new(taps, down);
-        let (tail, ratio) = (blocks.tail(), Ratio { up: 1, down: down as u32 });
-        Polyphase { form: FilterForm::Blocks(blocks), ratio, tail, fed: 0 }
+        let form = FilterForm::Blocks(Blocks::new(taps, down));
+        Polyphase { form, ratio: Ratio { up: 1, down: down as u32 }, tail: taps.len() / 2 }
     }
 
     pub(super) fn ratio(&self) -> Ratio {
@@ -208,22 +191,23 @@ impl<T: FirSample> Polyphase<T> {
         }
     }
 
+    /// Computes outputs that wait for the end of a block. Returns whether there are any.
+    fn flush(&mut self) -> bool {
+        match &mut self.form {
+            FilterForm::Blocks(blocks) => blocks.flush(),
+            FilterForm::Planes(_) | FilterForm::Dots(_) => false,
+        }
+    }
+
     /// Like [`onbeat_runtime::Kernel::finish`].
     pub(super) fn finish(&mut self, output: &mut [T]) -> usize {
         let zeros = [T::zeroed(); 64];
         let mut produced = 0;
-        let left = match &self.form {
-            FilterForm::Blocks(blocks) => blocks.left(self.fed),
-            FilterForm::Planes(_) | FilterForm::Dots(_) => usize::MAX,
-        };
-        let room = left.min(output.len());
-        let output = &mut output[..room];
         loop {
             let done = self.process(&zeros[..self.tail.min(zeros.len())], &mut output[produced..]);
             self.tail -= done.consumed;
-            self.fed += done.consumed as u64;
             produced += done.produced;
-            if done.consumed == 0 {
+            if done.consumed == 0 && (produced == output.len() || !self.flush()) {
                 return produced;
             }
         }
