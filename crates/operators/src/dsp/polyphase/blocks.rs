@@ -9,6 +9,7 @@
 //! the end of its block.
 
 use super::{FirSample, Windows, branch};
+use crate::format::Coding;
 use num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 use std::fmt;
@@ -89,7 +90,7 @@ impl<T: FirSample> Blocks<T> {
     /// Computes the outputs of the current block and begins the next one.
     fn compute(&mut self) {
         let floats: &[f32] = bytemuck::cast_slice(&self.block);
-        if floats.iter().all(|x| x.is_finite()) {
+        if Coding::F32.not_finite(floats) == 0 {
             self.convolve();
         } else {
             self.sum();
