@@ -61,7 +61,9 @@ pub use operator::chunk::{Chunk, Info, Sample, Tag};
 pub use operator::context::Context;
 pub use operator::in_place::InPlace;
 pub use operator::inline::{ChunkInput, ChunkOutput, Inline, InputEdge, Shortcut};
-pub use operator::kernel::{Change, Kernel, Map, Progress, Ratio, tried};
+pub use operator::kernel::{Change, FiniteMemory, Kernel, Map, Progress, Ratio, tried};
+#[doc(hidden)]
+pub use operator::lanes::{LaneMemory, LaneSlot};
 pub use operator::message::{Keys, Message, Stamp, Value};
 pub use operator::numbers::Numbers;
 pub use operator::pace::{Pacer, Rate};

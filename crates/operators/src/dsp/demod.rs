@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use num_complex::Complex;
-use onbeat_runtime::{Change, Error, Hertz, Kernel, Progress, Value, tried};
+use onbeat_runtime::{Change, Error, FiniteMemory, Hertz, Kernel, Progress, Value, tried};
 use pulp::{Simd, WithSimd};
 
 use super::not_finite;
@@ -44,6 +44,8 @@ pub struct QuadDemod {
     owed: u8,
     last: Complex<f32>,
     not_finite: u64,
+    /// `not_finite` before the samples that another worker counts.
+    counted: u64,
     /// The last three turns, then room for those of one round.
     turns: [f32; 3 + BLOCK],
 }
@@ -64,6 +66,7 @@ impl QuadDemod {
             owed: 0,
             last: Complex::new(0.0, 0.0),
             not_finite: 0,
+            counted: 0,
             turns: [0.0; 3 + BLOCK],
         })
     }
@@ -185,5 +188,28 @@ impl Kernel for QuadDemod {
     fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
         let Hertz(deviation_hz) = value.read(name)?;
         tried(self, move |it| it.deviate(deviation_hz))
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
+        Some(self)
+    }
+}
+
+impl FiniteMemory for QuadDemod {
+    fn memory(&self) -> usize {
+        4
+    }
+
+    fn resume(&mut self, _: u64) {
+        (self.seen, self.owed) = (0, 0);
+        self.counted = self.not_finite;
+    }
+
+    fn begin(&mut self) {
+        self.not_finite = self.counted;
     }
 }

@@ -1,6 +1,6 @@
 //! Low-pass filter and decimator.
 
-use onbeat_runtime::{Error, Kernel, Progress, Ratio};
+use onbeat_runtime::{Error, FiniteMemory, Kernel, Progress, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -162,5 +162,24 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
 
     fn finish(&mut self, output: &mut [T]) -> usize {
         self.filter.finish(output)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        // Blocks are counted from the start of the stream.
+        (self.method == FirMethod::Direct).then(|| self.clone())
+    }
+
+    fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
+        if self.method == FirMethod::Direct { Some(self) } else { None }
+    }
+}
+
+impl<T: FirSample> FiniteMemory for FirDecimator<T> {
+    fn memory(&self) -> usize {
+        self.filter.memory().unwrap_or(0)
+    }
+
+    fn resume(&mut self, _: u64) {
+        self.filter.resume();
     }
 }

@@ -67,4 +67,8 @@ impl Kernel for Magnitude {
         });
         Progress { consumed: count, produced: count }
     }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
 }

@@ -1,6 +1,6 @@
 //! Sample rate conversion by a ratio.
 
-use onbeat_runtime::{Error, Kernel, Progress, Ratio};
+use onbeat_runtime::{Error, FiniteMemory, Kernel, Progress, Ratio};
 
 use super::design;
 use super::polyphase::{FirSample, Polyphase};
@@ -156,5 +156,23 @@ impl<T: FirSample> Kernel for Resampler<T> {
 
     fn finish(&mut self, output: &mut [T]) -> usize {
         self.filter.finish(output)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
+        Some(self)
+    }
+}
+
+impl<T: FirSample> FiniteMemory for Resampler<T> {
+    fn memory(&self) -> usize {
+        self.filter.memory().unwrap_or(0)
+    }
+
+    fn resume(&mut self, _: u64) {
+        self.filter.resume();
     }
 }

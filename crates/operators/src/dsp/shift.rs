@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use num_complex::Complex;
-use onbeat_runtime::{Change, Error, Hertz, Map, Value, tried};
+use onbeat_runtime::{Change, Error, FiniteMemory, Hertz, Map, Value, tried};
 use pulp::{Simd, WithSimd};
 
 use crate::check;
@@ -29,7 +29,8 @@ pub struct Shift {
     shift_hz: f64,
     /// Sample rate; 0 before it is known.
     rate_hz: f64,
-    /// The angle of sample 0, in units of 2⁻⁶⁴ turns.
+    /// Number of the sample at the start or the last change, and its angle in units of 2⁻⁶⁴ turns.
+    origin: u64,
     begin: u64,
     /// Turns per sample, in units of 2⁻⁶⁴.
     step: u64,
@@ -53,6 +54,7 @@ impl Shift {
             vectors: Vectors::new(),
             shift_hz,
             rate_hz: 0.0,
+            origin: 0,
             begin: 0,
             step: 0,
             index: 0,
@@ -70,6 +72,7 @@ impl Shift {
             let fix = "a larger shift would alias to another frequency";
             check::below_half("shift", shift_hz, self.rate_hz, "sample", fix)?;
             self.begin = self.begin.wrapping_add(self.step.wrapping_mul(self.index));
+            self.origin = self.origin.wrapping_add(self.index);
             self.index = 0;
             self.step = (shift_hz / self.rate_hz * 2f64.powi(64)).round() as i64 as u64;
             self.table = std::array::from_fn(|n| rotation(self.step.wrapping_mul(n as u64)));
@@ -121,7 +124,7 @@ impl Map for Shift {
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
-        (self.rate_hz, self.index, self.step, self.begin) = (rate_hz, 0, 0, 0);
+        (self.rate_hz, self.origin, self.index, self.step, self.begin) = (rate_hz, 0, 0, 0, 0);
         self.turn_by(self.shift_hz)
     }
 
@@ -136,6 +139,26 @@ impl Map for Shift {
     fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
         let Hertz(shift_hz) = value.read(name)?;
         tried(self, move |it| it.turn_by(shift_hz))
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
+        Some(self)
+    }
+}
+
+impl FiniteMemory for Shift {
+    fn memory(&self) -> usize {
+        0
+    }
+
+    fn resume(&mut self, position: u64) {
+        self.index = position.wrapping_sub(self.origin);
+        let block = self.index - self.index % BLOCK as u64;
+        self.base = rotation(self.begin.wrapping_add(self.step.wrapping_mul(block)));
     }
 }
 

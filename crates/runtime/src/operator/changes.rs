@@ -56,6 +56,25 @@ impl<K> Changes<K> {
         Ok(())
     }
 
+    /// Makes the changes before sample number `position`, each at its own sample, in a lane that has not seen
+    /// these samples. Resumes at `position` then.
+    #[cold]
+    pub fn make_in_lane(
+        &mut self,
+        position: u64,
+        kernel: &mut K,
+        resume: impl Fn(&mut K, u64),
+    ) -> Result<(), Error> {
+        while let Some(&(sample, _)) = self.0.front()
+            && sample < position
+        {
+            resume(kernel, sample);
+            self.make_due(sample, kernel)?;
+        }
+        resume(kernel, position);
+        Ok(())
+    }
+
     /// Returns a note on the changes that are left at the end.
     pub fn note(&self, position: u64) -> Option<String> {
         let left = self.0.len();

@@ -1,5 +1,6 @@
 //! Chunks: pooled, aligned runs of samples that are moved, shared and edited in place.
 
+use crate::operator::lanes::Marks;
 use crate::operator::message::{Message, Value};
 use crate::{Context, Error};
 use bytemuck::Pod;
@@ -58,6 +59,8 @@ pub struct Info {
     pub rate_hz: f64,
     /// Rows, columns and planes of a shaped chunk; `[0, 0, 0]` for a plain run of samples.
     pub shape: [u32; 3],
+    /// What the chunk means in a lane of a replicated stretch.
+    pub(crate) marks: Marks,
     /// Marks on samples, by rising offset.
     pub tags: Vec<Tag>,
 }
@@ -71,6 +74,9 @@ impl Meta for Info {
         // still a call.
         if self.shape != [0; 3] {
             self.shape = [0; 3];
+        }
+        if self.marks != Marks::NONE {
+            self.marks = Marks::NONE;
         }
         if !self.tags.is_empty() {
             self.tags.clear();
@@ -217,6 +223,14 @@ impl<T: Sample> Clone for Chunk<T> {
 
 impl<T: Sample> Message for Chunk<T> {
     const SAMPLE_BYTES: Option<usize> = Some(size_of::<T>());
+
+    fn into_bytes(self) -> Option<Chunk<u8>> {
+        Some(self.cast())
+    }
+
+    fn from_bytes(chunk: Chunk<u8>) -> Option<Self> {
+        Some(chunk.cast())
+    }
 
     #[inline(always)]
     fn fetch(&self, bytes: usize) {

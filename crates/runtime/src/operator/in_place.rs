@@ -3,7 +3,8 @@
 use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Info};
 use crate::operator::inline::{Inline, Shortcut};
-use crate::operator::kernel::Map;
+use crate::operator::kernel::{Map, Ratio};
+use crate::operator::lanes::{LaneMemory, LaneSlot, Marks, not_between_steps};
 use crate::operator::stream::{check_rate, say};
 use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Value};
@@ -35,8 +36,20 @@ pub struct InPlace<F: Map> {
     rate_hz: Option<f64>,
     changes: Changes<F>,
     received: Received,
-    /// Whether this is a replica, which counts samples by the positions in the chunks.
+    /// Whether this is a replica without state, which counts samples by the positions in the chunks.
     is_replica: bool,
+    /// Place in a lane whose chunks have marks.
+    lane: Option<Box<MapLane>>,
+    /// Whether the map continues a stream anywhere after some history.
+    is_finite: bool,
+}
+
+/// What a map with finite memory keeps in a lane.
+#[derive(Default)]
+struct MapLane {
+    slot: LaneSlot,
+    /// Whether the last chunk was history.
+    in_history: bool,
 }
 
 /// Number of samples received, on a cache line of its own. If the threads of a wave run a map without state,
@@ -60,8 +73,10 @@ const UNUSUAL: f64 = f64::NAN;
 
 impl<F: Map> InPlace<F> {
     /// Makes an operator with the ports `in` and `out`.
-    pub fn new(map: F) -> Self {
+    pub fn new(mut map: F) -> Self {
         InPlace {
+            is_finite: map.finite().is_some(),
+            lane: None,
             input: Input::default(),
             out: Output::default(),
             map,
@@ -75,11 +90,15 @@ impl<F: Map> InPlace<F> {
 }
 
 impl<F: Map> InPlace<F> {
-    /// Changes the samples of a chunk whose first one says that it has number `start`.
+    /// Changes the samples of a chunk with this head.
     #[inline]
-    fn change(&mut self, samples: &mut [F::Sample], rate_hz: f64, start: u64) -> Result<(), Error> {
+    fn change(&mut self, samples: &mut [F::Sample], info: &Info) -> Result<(), Error> {
+        let rate_hz = info.rate_hz;
         if self.is_replica {
-            self.received.0 = start;
+            self.received.0 = info.start;
+        }
+        if self.lane.is_some() {
+            self.heed_marks(info)?;
         }
         if self.usual_hz != rate_hz {
             return self.change_and_be_changed(samples, rate_hz);
@@ -93,11 +112,44 @@ impl<F: Map> InPlace<F> {
         Ok(())
     }
 
+    /// Resumes and begins where the marks of a chunk say so.
+    #[inline(never)]
+    fn heed_marks(&mut self, info: &Info) -> Result<(), Error> {
+        let (Some(lane), Some(_)) = (&mut self.lane, self.map.finite()) else { return Ok(()) };
+        let was_in_history = std::mem::replace(&mut lane.in_history, info.marks.has(Marks::HISTORY));
+        if info.marks.has(Marks::RESUME) {
+            if check_rate(&mut self.rate_hz, info.rate_hz)? {
+                self.start_map(info.rate_hz)?;
+            }
+            self.received.0 = info.start;
+            self.changes.make_in_lane(info.start, &mut self.map, |map, at| {
+                if let Some(finite) = map.finite() {
+                    finite.resume(at);
+                }
+            })?;
+        } else if was_in_history
+            && !info.marks.has(Marks::HISTORY)
+            && let Some(finite) = self.map.finite()
+        {
+            finite.begin();
+        }
+        Ok(())
+    }
+
+    fn start_map(&mut self, rate_hz: f64) -> Result<(), Error> {
+        self.map.start(rate_hz)?;
+        if let Some(lane) = &self.lane {
+            let memory = self.map.finite().map_or(0, |finite| finite.memory());
+            lane.slot.tell(memory, Ratio { up: 1, down: 1 });
+        }
+        Ok(())
+    }
+
     /// Changes the samples of the first chunk, or of a chunk while parameter changes are pending.
     #[cold]
     fn change_and_be_changed(&mut self, mut samples: &mut [F::Sample], rate_hz: f64) -> Result<(), Error> {
         if check_rate(&mut self.rate_hz, rate_hz)? {
-            self.map.start(rate_hz)?;
+            self.start_map(rate_hz)?;
         }
         // Counted first, as in `change`.
         let mut at = self.received.0;
@@ -124,8 +176,10 @@ impl<F: Map> Operator for InPlace<F> {
     #[inline]
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(mut chunk) = self.input.pop(cx) {
-            let (rate_hz, start) = (chunk.rate_hz(), chunk.info().start);
-            self.change(chunk.edit(cx)?, rate_hz, start)?;
+            chunk.edit(cx)?;
+            if let Some((samples, info)) = chunk.parts() {
+                self.change(samples, info)?;
+            }
             self.out.push(cx, chunk)?;
         }
         Ok(Step::Wait)
@@ -147,7 +201,16 @@ impl<F: Map> Operator for InPlace<F> {
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
-        Some(Box::new(InPlace { is_replica: true, ..InPlace::new(self.map.replica()?) }))
+        let copy = InPlace::new(self.map.replica()?);
+        Some(Box::new(InPlace { is_replica: !copy.is_finite, ..copy }))
+    }
+
+    fn lane_memory(&self) -> LaneMemory {
+        if self.is_finite { LaneMemory::Finite } else { LaneMemory::None }
+    }
+
+    fn join_lane(&mut self, slot: LaneSlot) {
+        self.lane = Some(Box::new(MapLane { slot, in_history: false }));
     }
 
     fn settable(&self) -> &'static [&'static str] {
@@ -155,7 +218,11 @@ impl<F: Map> Operator for InPlace<F> {
     }
 
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
-        self.map.change(name, value)?(&mut self.map)
+        let change = self.map.change(name, value)?;
+        if self.lane.is_some() && self.is_finite {
+            return Err(not_between_steps(name));
+        }
+        change(&mut self.map)
     }
 
     fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
@@ -172,7 +239,7 @@ impl<F: Map> Inline for InPlace<F> {
 
     #[inline]
     fn edit(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        self.change(bytemuck::cast_slice_mut(samples), info.rate_hz, info.start)
+        self.change(bytemuck::cast_slice_mut(samples), info)
     }
 
     fn prefetch(&self) {
@@ -183,7 +250,7 @@ impl<F: Map> Inline for InPlace<F> {
 
     #[inline]
     fn edit_migrated(&mut self, samples: &mut [u8], info: &Info) -> Result<(), Error> {
-        if self.is_replica || self.usual_hz != info.rate_hz || samples.is_empty() {
+        if self.is_replica || self.lane.is_some() || self.usual_hz != info.rate_hz || samples.is_empty() {
             return self.edit(samples, info);
         }
         // After the map: data that other cores have written may not have arrived before.

@@ -45,6 +45,60 @@ pub struct Ratio {
     pub down: u32,
 }
 
+/// A kernel or map that can continue a stream anywhere: see [`Kernel::finite`].
+///
+/// An output sample depends on the input samples of a window around its own instant and on the number of its
+/// sample, and on nothing else. It is computed as soon as the window is complete, so the number of outputs
+/// after so many inputs is always the same.
+///
+/// ```
+/// use onbeat_runtime::{FiniteMemory, Map};
+///
+/// /// The change from one sample to the next.
+/// #[derive(Clone, Default)]
+/// struct Difference { last: f32 }
+///
+/// impl Map for Difference {
+///     type Sample = f32;
+///     fn map(&mut self, samples: &mut [f32]) {
+///         for x in samples {
+///             *x -= std::mem::replace(&mut self.last, *x);
+///         }
+///     }
+///     fn replica(&self) -> Option<Self> {
+///         Some(Difference::default())
+///     }
+///     fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
+///         Some(self)
+///     }
+/// }
+///
+/// impl FiniteMemory for Difference {
+///     fn memory(&self) -> usize {
+///         1
+///     }
+///     fn resume(&mut self, _position: u64) {
+///         self.last = 0.0;
+///     }
+/// }
+/// ```
+pub trait FiniteMemory {
+    /// Returns the number of input samples in the window of an output sample, less one. Fixed after the start.
+    fn memory(&self) -> usize;
+
+    /// Forgets all samples. The next input is sample number `position` of the stream, and the next output
+    /// belongs to the same instant. `position` is a multiple of [`Ratio::down`].
+    ///
+    /// If it is not 0, outputs whose windows begin before `position` may have any value: another worker has
+    /// sent them.
+    fn resume(&mut self, position: u64);
+
+    /// Begins with samples that no other worker gets. Those since [`resume`](FiniteMemory::resume) were
+    /// samples of the past: a kernel that counts samples for its note does not count them. The default does
+    /// nothing.
+    fn begin(&mut self) {}
+}
+
 /// A stream operator whose output may have another sample type or rate than its input.
 ///
 /// Output sample `k` belongs to the instant of input sample `k * down / up`: a filter drops its group delay
@@ -91,17 +145,26 @@ pub trait Kernel: Send + 'static {
         None
     }
 
-    /// Makes another kernel that does the same, for a kernel without state: each output sample depends only
-    /// on its input sample and the parameters. See [`Operator::replica`](crate::Operator::replica). The
-    /// default is `None`.
+    /// Makes another kernel that does the same, for a kernel without state or with a
+    /// [`finite`](Kernel::finite) memory. The default is `None`. Also called when the operator is made.
     ///
-    /// Such a kernel gives one output sample per input sample, in the same call of
-    /// [`process`](Kernel::process), and nothing in [`finish`](Kernel::finish). Also called when the operator
-    /// is made.
+    /// Without state, each output sample depends only on its input sample and the parameters. Such a kernel
+    /// gives one output sample per input sample, in the same call of [`process`](Kernel::process), and
+    /// nothing in [`finish`](Kernel::finish).
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,
     {
+        None
+    }
+
+    /// Returns the kernel as one that can continue a stream anywhere, if its outputs depend on a limited
+    /// number of input samples, or on their number in the stream. The default is `None`.
+    ///
+    /// With [`replica`](Kernel::replica), several workers then share the stream: each gets some chunks after
+    /// another worker's, and before them a few samples of the past. The output has the same bytes as that of
+    /// one worker.
+    fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
         None
     }
 
@@ -166,13 +229,17 @@ pub trait Map: Send + 'static {
         None
     }
 
-    /// Makes another map that does the same, for a map without state: each output sample depends only
-    /// on its input sample and the parameters. See [`Operator::replica`](crate::Operator::replica). The
-    /// default is `None`.
+    /// Makes another map that does the same, for a map without state (each output sample depends only on its
+    /// input sample and the parameters) or with a [`finite`](Map::finite) memory. The default is `None`.
     fn replica(&self) -> Option<Self>
     where
         Self: Sized,
     {
+        None
+    }
+
+    /// Like [`Kernel::finite`].
+    fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
         None
     }
 

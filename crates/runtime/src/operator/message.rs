@@ -32,6 +32,19 @@ pub trait Message: Clone + Send + 'static {
         0
     }
 
+    /// Returns the chunk as one of bytes; `None` for other messages.
+    #[doc(hidden)]
+    fn into_bytes(self) -> Option<crate::Chunk<u8>> {
+        None
+    }
+
+    /// Returns the chunk that [`into_bytes`](Message::into_bytes) made one of bytes.
+    #[doc(hidden)]
+    fn from_bytes(chunk: crate::Chunk<u8>) -> Option<Self> {
+        let _ = chunk;
+        None
+    }
+
     /// Prefetches the data behind a message that another worker has just sent: the chunk's head, and at most
     /// `bytes` of its samples. A hint.
     #[doc(hidden)]

@@ -6,6 +6,7 @@ pub(crate) mod context;
 pub(crate) mod in_place;
 pub(crate) mod inline;
 pub(crate) mod kernel;
+pub(crate) mod lanes;
 pub(crate) mod link;
 pub(crate) mod message;
 pub(crate) mod numbers;
@@ -18,6 +19,7 @@ pub(crate) mod when;
 
 use crate::operator::inline::Inline;
 use crate::operator::kernel::not_settable;
+use crate::operator::lanes::{LaneMemory, LaneSlot};
 use crate::{Context, Error, Pace, Ports, Rate, Value};
 use std::any::Any;
 
@@ -118,7 +120,8 @@ pub trait Operator: Any + Send {
     /// has state.
     ///
     /// "Without state" means that the output for a message depends only on that message and on the
-    /// parameters. Only the scheduler `replicated` calls this: it steps several replicas side by side.
+    /// parameters. (Operators made of kernels can have a [finite memory](crate::Kernel::finite), too.) The
+    /// schedulers `replicated` and `event` step several replicas side by side.
     ///
     /// - An operator with inputs and outputs sends exactly one message for each that it takes, under the same
     ///   stamp, before it takes the next. It is never restarted after a failure.
@@ -152,6 +155,18 @@ pub trait Operator: Any + Send {
     /// ```
     fn replica(&self) -> Option<Box<dyn Operator>> {
         None
+    }
+
+    /// Returns how the operator handles the marks of chunks in the lanes of a stretch.
+    #[doc(hidden)]
+    fn lane_memory(&self) -> LaneMemory {
+        LaneMemory::Unmarked
+    }
+
+    /// Makes the operator, a replica, one of a lane whose chunks have marks.
+    #[doc(hidden)]
+    fn join_lane(&mut self, slot: LaneSlot) {
+        let _ = slot;
     }
 
     /// Returns how often the operator sends, if it keeps time on its own and knows its rate before the run.

@@ -1,12 +1,16 @@
 //! Operators made of kernels: they carry chunks, tags, rates and stamps, so that a kernel sees only samples.
 
+mod lane;
+
 use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Info, Tag};
 use crate::operator::inline::{Inline, Shortcut};
 use crate::operator::kernel::{Kernel, Ratio};
+use crate::operator::lanes::{LaneMemory, LaneSlot, not_between_steps};
 use crate::operator::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Progress, Value};
+use lane::StreamLane;
 use std::any::TypeId;
 use std::collections::VecDeque;
 
@@ -64,14 +68,22 @@ pub struct Stream<K: Kernel> {
     is_replica: bool,
     /// Whether the kernel has no state. It then gives one output sample per input sample, at once.
     is_plain: bool,
+    /// Whether the kernel continues a stream anywhere after some history.
+    is_finite: bool,
+    /// Place in a lane whose chunks have marks.
+    lane: Option<Box<StreamLane>>,
 }
 
 impl<K: Kernel> Stream<K> {
     /// Makes an operator with the ports `in` and `out`.
-    pub fn new(kernel: K) -> Self {
-        let is_plain = kernel.ratio() == Ratio { up: 1, down: 1 } && kernel.replica().is_some();
+    pub fn new(mut kernel: K) -> Self {
+        let is_finite = kernel.finite().is_some();
+        let is_one_for_one = kernel.ratio() == Ratio { up: 1, down: 1 };
+        let is_plain = is_one_for_one && !is_finite && kernel.replica().is_some();
         Stream {
             is_plain,
+            is_finite,
+            lane: None,
             input: Input::default(),
             out: Output::default(),
             kernel,
@@ -90,18 +102,30 @@ impl<K: Kernel> Stream<K> {
     fn take(&mut self, cx: &mut Context) -> Result<bool, Error> {
         let Some(chunk) = self.input.pop(cx) else { return Ok(false) };
         self.stamp = cx.stamp();
-        if check_rate(&mut self.rate_hz, chunk.rate_hz())? {
-            self.kernel.start(chunk.rate_hz())?;
-        }
+        self.check_rate(chunk.rate_hz())?;
         if self.is_replica {
             (self.received, self.sent) = (chunk.info().start, chunk.info().start);
         }
+        let skipped = if self.lane.is_some() { self.heed_marks(chunk.info(), chunk.len())? } else { 0 };
         if !chunk.tags().is_empty() {
             self.keep_tags(chunk.tags());
         }
         self.received += chunk.len() as u64;
-        self.held = Some((chunk, 0));
+        self.held = Some((chunk, skipped));
         Ok(true)
+    }
+
+    /// Starts the kernel at the first chunk.
+    #[inline]
+    fn check_rate(&mut self, rate_hz: f64) -> Result<(), Error> {
+        if check_rate(&mut self.rate_hz, rate_hz)? {
+            self.kernel.start(rate_hz)?;
+            if let Some(lane) = &self.lane {
+                let memory = self.kernel.finite().map_or(0, |finite| finite.memory());
+                lane.slot.tell(memory, self.kernel.ratio());
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of the sample that the kernel gets next.
@@ -133,6 +157,9 @@ impl<K: Kernel> Stream<K> {
         let Ratio { up, down } = self.kernel.ratio();
         chunk.truncate(samples);
         let info = chunk.info_mut();
+        if let Some(lane) = &mut self.lane {
+            info.marks = lane.marks_to_send();
+        }
         info.start = self.sent;
         info.rate_hz = self.rate_hz.unwrap_or(0.0) * f64::from(up) / f64::from(down);
         let end = self.sent + samples as u64;
@@ -148,8 +175,11 @@ impl<K: Kernel> Stream<K> {
         let Ratio { up, down } = self.kernel.ratio();
         for tag in tags {
             let at = u128::from(self.received + tag.offset as u64) * u128::from(up);
-            let at = at.div_ceil(u128::from(down));
-            self.tags.push_back((at as u64, tag.clone()));
+            let at = at.div_ceil(u128::from(down)) as u64;
+            // In a lane, another worker has sent what is before this.
+            if at >= self.sent {
+                self.tags.push_back((at, tag.clone()));
+            }
         }
     }
 
@@ -166,7 +196,8 @@ impl<K: Kernel> Stream<K> {
 
     /// Returns a note on tags that found no sample.
     fn lost_tags(&self) -> Option<String> {
-        let left = self.tags.len();
+        // Where the stream goes on in another lane, that one has them too.
+        let left = if self.lane.as_ref().is_none_or(|lane| lane.has_ended) { self.tags.len() } else { 0 };
         (left > 0).then(|| format!("{left} tags came after the last sample of its output"))
     }
 }
@@ -183,13 +214,16 @@ impl<K: Kernel> Operator for Stream<K> {
         if !working && !ended {
             return Ok(Step::Wait);
         }
-        if ended && (self.rate_hz.is_none() || self.is_plain) {
+        if ended && (self.rate_hz.is_none() || self.is_plain || self.lane.is_some()) {
             return Ok(Step::Done);
         }
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         let output = chunk.edit_unique().expect("a new chunk is not shared");
         let room = output.len();
         cx.set_stamp(if ended { self.stamp.without_due() } else { self.stamp });
+        if self.is_at_end_of_block() {
+            return self.end_block(cx, chunk);
+        }
         if ended {
             let produced = self.kernel.finish(output);
             if produced == 0 {
@@ -220,7 +254,8 @@ impl<K: Kernel> Operator for Stream<K> {
             )));
         }
         // A replica sends one message per message, also for a chunk without samples.
-        if progress.produced > 0 || self.is_plain && left == 0 {
+        let must_send = left == 0 && !self.more && (self.is_plain || self.must_resume());
+        if progress.produced > 0 || must_send {
             self.send(cx, chunk, progress.produced)?;
         }
         // The kernel holds no samples that would come at the end.
@@ -252,9 +287,18 @@ impl<K: Kernel> Operator for Stream<K> {
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
-        let one_for_one = self.kernel.ratio() == Ratio { up: 1, down: 1 };
-        let kernel = self.kernel.replica().filter(|_| one_for_one)?;
-        Some(Box::new(Stream { is_replica: true, ..Stream::new(kernel) }))
+        if !self.is_plain && !self.is_finite {
+            return None;
+        }
+        Some(Box::new(Stream { is_replica: self.is_plain, ..Stream::new(self.kernel.replica()?) }))
+    }
+
+    fn lane_memory(&self) -> LaneMemory {
+        if self.is_finite { LaneMemory::Finite } else { LaneMemory::None }
+    }
+
+    fn join_lane(&mut self, slot: LaneSlot) {
+        self.lane = Some(Box::new(StreamLane::new(slot)));
     }
 
     fn settable(&self) -> &'static [&'static str] {
@@ -262,7 +306,11 @@ impl<K: Kernel> Operator for Stream<K> {
     }
 
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
-        self.kernel.change(name, value)?(&mut self.kernel)
+        let change = self.kernel.change(name, value)?;
+        if self.lane.is_some() && self.is_finite {
+            return Err(not_between_steps(name));
+        }
+        change(&mut self.kernel)
     }
 
     fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
@@ -278,9 +326,7 @@ impl<K: Kernel> Inline for Stream<K> {
 
     #[inline]
     fn rewrite(&mut self, from: &[u8], to: &mut [u8], info: &mut Info) -> Result<(), Error> {
-        if check_rate(&mut self.rate_hz, info.rate_hz)? {
-            self.kernel.start(info.rate_hz)?;
-        }
+        self.check_rate(info.rate_hz)?;
         if self.is_replica {
             (self.received, self.sent) = (info.start, info.start);
         }

@@ -17,6 +17,7 @@ pub(super) struct Dots<T> {
     branches: Vec<f32>,
     /// Samples in a window: `2 * reach + 1`, filled up to whole lane groups with zero taps at the old end.
     width: usize,
+    reach: usize,
     up: usize,
     down: usize,
     /// Branch of the next output.
@@ -42,6 +43,7 @@ impl<T: FirSample> Dots<T> {
             vectors: Vectors::new(),
             branches,
             width,
+            reach,
             up,
             down,
             branch: 0,
@@ -49,6 +51,18 @@ impl<T: FirSample> Dots<T> {
             filled: width - 1 - reach,
             start: 0,
         }
+    }
+
+    /// Forgets all samples.
+    pub(super) fn reset(&mut self) {
+        let zeros = self.width - 1 - self.reach;
+        self.history[..zeros].fill(T::zeroed());
+        (self.filled, self.start, self.branch) = (zeros, 0, 0);
+    }
+
+    /// Samples in the window of an output.
+    pub(super) fn width(&self) -> usize {
+        2 * self.reach + 1
     }
 
     /// Computes outputs until the windows or the room for them end.

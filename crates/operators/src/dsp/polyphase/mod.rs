@@ -182,6 +182,24 @@ impl<T: FirSample> Polyphase<T> {
         self.ratio
     }
 
+    /// Like [`onbeat_runtime::FiniteMemory::memory`]; `None` if the outputs depend on the begin of the stream.
+    pub(super) fn memory(&self) -> Option<usize> {
+        match &self.form {
+            FilterForm::Planes(planes) => Some(planes.width() - 1),
+            FilterForm::Dots(dots) => Some(dots.width() - 1),
+            FilterForm::Blocks(_) => None,
+        }
+    }
+
+    /// Like [`onbeat_runtime::FiniteMemory::resume`]. Only for filters with a [`memory`](Self::memory).
+    pub(super) fn resume(&mut self) {
+        match &mut self.form {
+            FilterForm::Planes(planes) => planes.reset(),
+            FilterForm::Dots(dots) => dots.reset(),
+            FilterForm::Blocks(_) => {}
+        }
+    }
+
     /// Like [`onbeat_runtime::Kernel::process`].
     pub(super) fn process(&mut self, input: &[T], output: &mut [T]) -> Progress {
         match &mut self.form {

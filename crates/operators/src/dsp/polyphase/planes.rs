@@ -80,6 +80,20 @@ impl<T: FirSample> Planes<T> {
         }
     }
 
+    /// Forgets all samples.
+    pub(super) fn reset(&mut self) {
+        let reach = self.width / 2;
+        for plane in self.samples.chunks_exact_mut(self.stride) {
+            plane[..reach.div_ceil(self.down)].fill(T::zeroed());
+        }
+        (self.filled, self.next) = (reach, 0);
+    }
+
+    /// Samples in the window of an output.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     /// Number of outputs whose windows are complete, of those that are not computed yet.
     fn ready(&self) -> usize {
         let begins = (self.filled + 1).saturating_sub(self.width);

@@ -1,5 +1,7 @@
 //! Lanes: edges to workers with replicas.
 
+use super::Context;
+
 /// Edges on which an operator hands out messages to other workers.
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -17,8 +19,18 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub fn new(operator: u32, edges: Vec<u32>) -> Self {
+    fn new(operator: u32, edges: Vec<u32>) -> Self {
         Lane { operator, edges, sent: 0, was_first: false, pause: 0, pauses: 0 }
+    }
+
+    /// Makes the operator of this step one that hands out messages on these edges.
+    pub fn watch(cx: &mut Context, edges: Vec<u32>) {
+        let operator = cx.current;
+        // Only once: the operator may be started again.
+        if cx.lanes.iter().all(|lane| lane.operator() != operator) {
+            cx.lanes.push(Lane::new(operator, edges));
+            cx.lanes.sort_by_key(Lane::operator);
+        }
     }
 
     pub fn operator(&self) -> u32 {

@@ -6,7 +6,9 @@
 //! | `local` | whose ends share a worker |
 //! | `cross` | from worker to worker |
 //! | `port` | all edges of one port |
+//! | `spread`, `blocks` | from one operator to its copies on several workers, and back in order |
 
+mod blocks;
 mod cross;
 mod ends;
 mod local;

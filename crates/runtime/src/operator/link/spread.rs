@@ -1,8 +1,10 @@
 //! Spread and gather keep the order of a stretch: the spread hands out messages, and the gather takes them
 //! back in the order in which they were handed out.
 
+use super::blocks::{BlockGather, BlockSpread, Turns};
 use crate::operator::context::Context;
 use crate::operator::context::Lane;
+use crate::operator::lanes::LaneNeeds;
 use crate::operator::message::{JOINED, KEYED, Message};
 use crate::operator::ports::Merge;
 use crate::operator::{Operator, Step};
@@ -17,10 +19,10 @@ type Handed = Arc<OnceLock<Ring<(), (usize, u64)>>>;
 /// Makes a spread and a gather for the output's message type. A stretch uses a spread and a gather of
 /// different types, which share the order in the slot.
 pub(crate) type MakeSpread =
-    fn(SpreadSizes, &mut Option<SharedOrder>) -> (Box<dyn Operator>, Box<dyn Operator>);
+    fn(&SpreadSizes, &mut Option<SharedOrder>) -> (Box<dyn Operator>, Box<dyn Operator>);
 
 /// Sizes of the queues between a spread and its gather.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct SpreadSizes {
     /// Number of workers, with one lane each.
     pub workers: usize,
@@ -32,17 +34,24 @@ pub(crate) struct SpreadSizes {
     /// The first worker hands out nothing while it does what falls to it, in a lane of its own and in the
     /// rest of the graph; the others live on what waits there.
     pub spare: usize,
+    /// What the operators between the two remember; `None` if none of them remembers anything.
+    pub needs: Option<LaneNeeds>,
 }
 
-/// Order that the spread and the gather share.
+/// Order that the spread and the gather share: by message, or by block.
 #[derive(Clone, Default)]
-pub(crate) struct SharedOrder(Handed);
+pub(crate) struct SharedOrder(Handed, Turns);
 
 pub(crate) fn make_spread<M: Message>(
-    SpreadSizes { workers, most, capacity, spare }: SpreadSizes,
+    sizes: &SpreadSizes,
     order: &mut Option<SharedOrder>,
 ) -> (Box<dyn Operator>, Box<dyn Operator>) {
-    let SharedOrder(handed) = order.get_or_insert_default();
+    let SharedOrder(handed, turns) = order.get_or_insert_default();
+    let &SpreadSizes { workers, most, capacity, spare, .. } = sizes;
+    if let Some(needs) = &sizes.needs {
+        let spread = BlockSpread::<M>::new(sizes, needs.clone(), Arc::clone(turns));
+        return (Box::new(spread), Box::new(BlockGather::<M>::new(workers, Arc::clone(turns))));
+    }
     let spread = Spread::<M> {
         input: Input::default(),
         outs: (0..workers).map(|_| Output::default()).collect(),
@@ -114,12 +123,7 @@ impl<M: Message> Operator for Spread<M> {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.handed.get_or_init(|| Ring::new(&cx.owner, self.most));
-        let operator = cx.current;
-        // Only once: the operator may be started again.
-        if cx.lanes.iter().all(|lane| lane.operator() != operator) {
-            cx.lanes.push(Lane::new(operator, self.outs[1..].iter().flat_map(Output::numbers).collect()));
-            cx.lanes.sort_by_key(Lane::operator);
-        }
+        Lane::watch(cx, self.outs[1..].iter().flat_map(Output::numbers).collect());
         Ok(())
     }
 

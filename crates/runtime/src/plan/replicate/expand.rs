@@ -5,6 +5,7 @@ use crate::base::on_error::OnError;
 use crate::graph::limits::OnMiss;
 use crate::graph::{EdgeDef, Graph, Node, PathDef, PortRef};
 use crate::operator::inline::Role;
+use crate::operator::lanes::{LaneMemory, LaneNeeds, LaneSlot};
 use crate::operator::link::Initial;
 use crate::operator::link::SpreadSizes;
 use crate::operator::message::Value;
@@ -38,6 +39,12 @@ enum Make {
 
 /// Most messages on their way at once: a ring holds no more.
 const RING_MOST: usize = 1 << 24;
+
+/// Bytes of chunks before and after a lane that gets blocks, and fewest and most chunks. A block is to be long
+/// beside its history, and a lane is to have the next block before it has finished one.
+const LANE_BYTES: usize = 768 << 10;
+const LANE_LEAST: usize = 16;
+const LANE_MOST: usize = 256;
 
 /// Placeholder for an operator that is still in the given graph.
 struct Elsewhere;
@@ -139,12 +146,20 @@ impl Expansion<'_> {
             Ends::Turns { source, sink } => [Some(source), Some(sink)],
             _ => [None, None],
         };
+        let mut needs = LaneNeeds::default();
         for place in stretch.lane() {
+            let slot = LaneSlot::default();
+            if self.from.operators[place].operator.lane_memory() == LaneMemory::Finite {
+                needs.0.push(slot.clone());
+            }
             let copies: Vec<usize> = (0..recipe.workers)
                 .map(|worker| match self.from.operators[place].operator.replica() {
                     Some(mut replica) if !ends.contains(&Some(place)) => {
                         // This call numbers its ports.
                         replica.ports(&mut Ports::describe(&mut Described::default()));
+                        if stretch.remembers {
+                            replica.join_lane(slot.clone());
+                        }
                         self.copy(place, replica, Make::Made, worker)
                     }
                     _ => self.copy(place, Box::new(Elsewhere), Make::Turn { place, worker }, worker),
@@ -153,12 +168,12 @@ impl Expansion<'_> {
             self.stand_for(place, &copies);
         }
         if stretch.ends == Ends::Rest {
-            self.join(stretch, wires, recipe);
+            self.join(stretch, wires, recipe, stretch.remembers.then_some(needs));
         }
     }
 
     /// Adds a spread before the stretch and a gather after it.
-    fn join(&mut self, stretch: &Stretch, wires: &[Wire], recipe: &Recipe) {
+    fn join(&mut self, stretch: &Stretch, wires: &[Wire], recipe: &Recipe, needs: Option<LaneNeeds>) {
         let (Some(&first), Some(&last)) = (stretch.operators.first(), stretch.operators.last()) else {
             return;
         };
@@ -176,7 +191,12 @@ impl Expansion<'_> {
         let mut ends = [recipe.edges[begin], recipe.edges[end]];
         let lane = queues.chain([ends[0].0, ends[1].0]).fold(stretch.operators.len(), usize::saturating_add);
         let had = ends[0].0;
-        ends.iter_mut().for_each(|(capacity, _)| *capacity = capacity.saturating_mul(2).min(RING_MOST));
+        for (capacity, quantum) in &mut ends {
+            *capacity = capacity.saturating_mul(2).min(RING_MOST);
+            if let (Some(_), Some(quantum)) = (&needs, *quantum) {
+                *capacity = (*capacity).max((LANE_BYTES / quantum.max(1)).clamp(LANE_LEAST, LANE_MOST));
+            }
+        }
         let capacity = ends[0].0;
         let spare = match recipe.rests() {
             // A step of the spread needs room for one more message. Workers have no other lanes.
@@ -187,9 +207,10 @@ impl Expansion<'_> {
             _ => capacity.saturating_sub((had / 2).max(2)).max(1),
         };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
-        let (mut order, lanes) = (None, SpreadSizes { workers: recipe.workers, most, capacity, spare });
-        let (head, _) = spread(lanes, &mut order);
-        let (_, tail) = make(lanes, &mut order);
+        let (mut order, lanes) =
+            (None, SpreadSizes { workers: recipe.workers, most, capacity, spare, needs });
+        let (head, _) = spread(&lanes, &mut order);
+        let (_, tail) = make(&lanes, &mut order);
         let mut add = |kind: &str, mut operator: Box<dyn Operator>| {
             let mut ports = Described::default();
             operator.ports(&mut Ports::describe(&mut ports));

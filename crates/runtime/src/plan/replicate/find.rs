@@ -3,6 +3,7 @@
 use super::{Ends, Recipe, Stretch};
 use crate::base::on_error::OnError;
 use crate::graph::Graph;
+use crate::operator::lanes::LaneMemory;
 use crate::plan::{EdgePlan, Wire};
 use onbeat_trace::record::WhenFull;
 
@@ -26,6 +27,7 @@ pub(crate) fn find(
     }
     let mut stretches = Vec::new();
     let mut is_taken = vec![false; graph.operators.len()];
+    let memory = |place: usize| graph.operators[place].operator.lane_memory();
     for &first in order.iter().filter(|&&place| may[place]) {
         if is_taken[first] {
             continue;
@@ -33,22 +35,32 @@ pub(crate) fn find(
         let mut operators = vec![first];
         is_taken[first] = true;
         let mut last = first;
+        let mut memories = vec![memory(first)];
         while let [edge] = candidates.out_of[last][..]
             && candidates.is_plain(edge)
             && may[wires[edge].to]
             && !is_taken[wires[edge].to]
+            && !is_mixed(&memories, memory(wires[edge].to))
         {
             last = wires[edge].to;
             is_taken[last] = true;
             operators.push(last);
+            memories.push(memory(last));
         }
-        let ends = candidates.ends(first, last);
-        let stretch = Stretch { operators, ends };
+        let remembers = memories.contains(&LaneMemory::Finite);
+        let ends = if remembers { Ends::Rest } else { candidates.ends(first, last) };
+        let stretch = Stretch { operators, ends, remembers };
         notes.push(candidates.describe(&stretch, workers));
         stretches.push(stretch);
     }
     let edges = edges.iter().map(|edge| (edge.capacity, edge.quantum_bytes.map(|bytes| bytes as usize)));
     (Recipe { workers, edges: edges.collect(), stretches }, notes)
+}
+
+/// Whether an operator that does not know the marks of lanes would meet one that needs them.
+fn is_mixed(memories: &[LaneMemory], next: LaneMemory) -> bool {
+    let has = |wanted| next == wanted || memories.contains(&wanted);
+    has(LaneMemory::Unmarked) && has(LaneMemory::Finite)
 }
 
 /// Operators and edges of the graph that the search examines.
@@ -74,12 +86,14 @@ impl<'g> Candidates<'g> {
     }
 
     /// Whether an operator with inputs can be replicated.
-    /// The error is the reason why an operator that says it has no state cannot.
+    /// The error is the reason why an operator with inputs and outputs cannot.
     fn may(&self, place: usize) -> Result<bool, String> {
         let node = &self.graph.operators[place];
-        if node.ports.inputs.is_empty() || node.ports.outputs.is_empty() || node.operator.replica().is_none()
-        {
+        if node.ports.inputs.is_empty() || node.ports.outputs.is_empty() {
             return Ok(false);
+        }
+        if node.operator.replica().is_none() {
+            return Err("its state goes on from message to message (it has no `replica`)".to_string());
         }
         let ([input], [output]) = (node.ports.inputs.as_slice(), node.ports.outputs.as_slice()) else {
             return Err("it has more than one input or output".to_string());
@@ -98,6 +112,9 @@ impl<'g> Candidates<'g> {
         }
         if node.on_error != OnError::Stop {
             return Err("a failure of it does not end the run, and would leave a gap".to_string());
+        }
+        if node.operator.lane_memory() == LaneMemory::Finite {
+            return Ok(true);
         }
         let samples = |edge: usize, bytes: Option<usize>| {
             let quantum = self.edges[edge].quantum_bytes? as usize;
@@ -149,7 +166,12 @@ impl<'g> Candidates<'g> {
             Ends::Turns { .. } => "source and sink go from worker to worker, in order".to_string(),
             Ends::Rest => {
                 let first = &self.graph.operators[stretch.operators[0]].name;
-                format!("`{first}.spread` and `{first}.gather` keep the order")
+                let blocks = if stretch.remembers {
+                    ", in blocks that begin with the samples before them"
+                } else {
+                    ""
+                };
+                format!("`{first}.spread` and `{first}.gather` keep the order{blocks}")
             }
         };
         format!("replicated on {workers} workers: {}; {ends}", names.join(", "))

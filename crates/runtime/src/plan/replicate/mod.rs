@@ -1,5 +1,5 @@
-//! The scheduler `replicated`: each worker has a copy of the stateless operators, and carries messages
-//! through all of them.
+//! The scheduler `replicated`: each worker has a copy of the operators without state or with a finite memory,
+//! and carries messages through all of them.
 //!
 //! A *stretch* is a chain of such operators. The plan finds the stretches ([`find`](mod@find)). Then it makes
 //! a second graph with one copy of each stretch per worker ([`expand`](mod@expand)). The engine runs it like
@@ -10,6 +10,7 @@
 //! | a source and a sink with replicas | one copy per worker: no order among them | none |
 //! | a source and a sink without replicas | the one operator goes from worker to worker, in turn | `turns` |
 //! | other operators | two added operators on the first worker: `spread` and `gather` | `operator/link/spread` |
+//! | any, if an operator of the stretch remembers samples | the same, for blocks of chunks | `operator/link/blocks` |
 //!
 //! The copies of an operator have the same name: the record adds up rows with equal names.
 
@@ -39,12 +40,14 @@ impl Recipe {
     }
 }
 
-/// A chain of stateless operators.
+/// A chain of operators with copies.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stretch {
     /// Operators of the chain, in order.
     pub operators: Vec<usize>,
     pub ends: Ends,
+    /// Whether one of them remembers samples.
+    pub remembers: bool,
 }
 
 /// Kind of the ends of a stretch.

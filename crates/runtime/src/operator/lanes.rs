@@ -1,0 +1,92 @@
+//! Lanes of a replicated stretch whose operators remember samples: marks on the chunks, and the number of
+//! samples that the operators of a lane need from before their own.
+//!
+//! One worker after the other continues the stream for a *block* of some chunks. Each first gets *history*: a
+//! copy of the last samples that went to the worker before it. Its operators handle history like any other
+//! chunk, but what they send for it is history again, and the end of the lane drops it. So they are as if
+//! they had seen the whole stream when the first own chunk comes. An empty chunk ends the block.
+
+use super::kernel::Ratio;
+use crate::Error;
+use std::sync::{Arc, OnceLock};
+
+/// What a chunk means in a lane; none of it outside of lanes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u32);
+
+impl Marks {
+    pub const NONE: Marks = Marks(0);
+    /// The samples were sent in another lane.
+    pub const HISTORY: Marks = Marks(1);
+    /// The samples do not follow those before them in this lane. `Info::start` has the number of the first.
+    pub const RESUME: Marks = Marks(2);
+    /// The stream goes on in another lane. The chunk has no samples.
+    pub const END: Marks = Marks(4);
+    /// The stream ends. The chunk has no samples.
+    pub const LAST: Marks = Marks(8);
+
+    #[inline]
+    pub fn has(self, mark: Marks) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    #[must_use]
+    pub fn with(self, mark: Marks) -> Self {
+        Marks(self.0 | mark.0)
+    }
+
+    /// With the mark only if `is_set`.
+    #[must_use]
+    pub fn set(self, mark: Marks, is_set: bool) -> Self {
+        if is_set { self.with(mark) } else { Marks(self.0 & !mark.0) }
+    }
+}
+
+/// How an operator handles the marks of chunks in lanes.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneMemory {
+    /// It does not know them.
+    Unmarked,
+    /// It passes them on, and remembers nothing.
+    None,
+    /// It passes them on, and continues a stream anywhere after some history.
+    Finite,
+}
+
+/// Where the copies of one operator say what they need. The first that starts says it.
+#[doc(hidden)]
+#[derive(Debug, Clone, Default)]
+pub struct LaneSlot(Arc<OnceLock<(usize, Ratio)>>);
+
+impl LaneSlot {
+    pub(crate) fn tell(&self, memory: usize, ratio: Ratio) {
+        self.0.get_or_init(|| (memory, ratio));
+    }
+}
+
+/// The error for a parameter that would change at another sample in each lane.
+pub(crate) fn not_between_steps(name: &str) -> Error {
+    Error::new(format!(
+        "`{name}` belongs to an operator with a copy on each worker, and would change at another sample in each: \
+         say at which sample it changes"
+    ))
+}
+
+/// What all operators of a lane need, in their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LaneNeeds(pub Vec<LaneSlot>);
+
+impl LaneNeeds {
+    /// Number of samples of history before the first operator; `None` until all operators have started.
+    pub fn samples(&self) -> Option<usize> {
+        self.0.iter().rev().try_fold(0, |sent: usize, LaneSlot(slot)| {
+            let &(memory, Ratio { up, down }) = slot.get()?;
+            let (up, down) = (up as usize, down as usize);
+            // An operator that changes the rate skips up to `down` samples when it resumes, and has sent an
+            // output more or less than the ratio says.
+            let slack = if up == down { 0 } else { 2 * down };
+            Some(memory.saturating_add(sent.saturating_mul(down).div_ceil(up)).saturating_add(slack))
+        })
+    }
+}
