@@ -1,6 +1,9 @@
 //! After the start nothing is allocated: not by a hop, not by chunks, not by forks and joins, with measuring
 //! on.
 
+#[path = "it/random/kernels.rs"]
+#[allow(dead_code, reason = "not all of them are needed here")]
+mod kernels;
 #[path = "it/random/operators.rs"]
 #[allow(dead_code, reason = "not all of them are needed here")]
 mod operators;
@@ -14,12 +17,13 @@ mod spec;
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod splitmix;
 
+use kernels::{Average, Keep, Repeat, Scale};
 use onbeat_os::allocations::CountingAllocator;
 use onbeat_runtime::{
     Chunk, Context, Error, Explain, Graph, Idle, InPlace, Input, Merge, Operator, Options, Output, Ports,
     Scheduler, Share, Step, Stream,
 };
-use operators::{Add, Average, Filter, Keep, Repeat, Scale};
+use operators::{Add, Filter};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::sync::mpsc;

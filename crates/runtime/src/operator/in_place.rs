@@ -75,7 +75,7 @@ impl<F: Map> InPlace<F> {
     /// Makes an operator with the ports `in` and `out`.
     pub fn new(mut map: F) -> Self {
         InPlace {
-            is_finite: map.finite().is_some(),
+            is_finite: map.finite().is_some() && map.replica().is_some(),
             lane: None,
             input: Input::default(),
             out: Output::default(),
@@ -201,16 +201,22 @@ impl<F: Map> Operator for InPlace<F> {
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
-        let copy = InPlace::new(self.map.replica()?);
-        Some(Box::new(InPlace { is_replica: !copy.is_finite, ..copy }))
+        let map = self.map.replica().filter(|_| !self.is_finite)?;
+        Some(Box::new(InPlace { is_replica: true, ..InPlace::new(map) }))
     }
 
     fn lane_memory(&self) -> LaneMemory {
-        if self.is_finite { LaneMemory::Finite } else { LaneMemory::None }
+        match self.is_finite {
+            true => LaneMemory::Finite,
+            false if self.map.replica().is_some() => LaneMemory::None,
+            false => LaneMemory::Unmarked,
+        }
     }
 
-    fn join_lane(&mut self, slot: LaneSlot) {
-        self.lane = Some(Box::new(MapLane { slot, in_history: false }));
+    fn lane_replica(&self, slot: LaneSlot) -> Option<Box<dyn Operator>> {
+        let lane = Some(Box::new(MapLane { slot, in_history: false }));
+        let copy = InPlace::new(self.map.replica()?);
+        Some(Box::new(InPlace { is_replica: !copy.is_finite, lane, ..copy }))
     }
 
     fn settable(&self) -> &'static [&'static str] {

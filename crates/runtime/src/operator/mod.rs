@@ -163,10 +163,11 @@ pub trait Operator: Any + Send {
         LaneMemory::Unmarked
     }
 
-    /// Makes the operator, a replica, one of a lane whose chunks have marks.
+    /// Makes another operator that does the same in a lane whose chunks have marks.
     #[doc(hidden)]
-    fn join_lane(&mut self, slot: LaneSlot) {
+    fn lane_replica(&self, slot: LaneSlot) -> Option<Box<dyn Operator>> {
         let _ = slot;
+        None
     }
 
     /// Returns how often the operator sends, if it keeps time on its own and knows its rate before the run.

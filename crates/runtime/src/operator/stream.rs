@@ -77,9 +77,9 @@ pub struct Stream<K: Kernel> {
 impl<K: Kernel> Stream<K> {
     /// Makes an operator with the ports `in` and `out`.
     pub fn new(mut kernel: K) -> Self {
-        let is_finite = kernel.finite().is_some();
-        let is_one_for_one = kernel.ratio() == Ratio { up: 1, down: 1 };
-        let is_plain = is_one_for_one && !is_finite && kernel.replica().is_some();
+        let has_copies = kernel.replica().is_some();
+        let is_finite = has_copies && kernel.finite().is_some();
+        let is_plain = has_copies && !is_finite && kernel.ratio() == Ratio { up: 1, down: 1 };
         Stream {
             is_plain,
             is_finite,
@@ -287,18 +287,22 @@ impl<K: Kernel> Operator for Stream<K> {
     }
 
     fn replica(&self) -> Option<Box<dyn Operator>> {
-        if !self.is_plain && !self.is_finite {
-            return None;
-        }
-        Some(Box::new(Stream { is_replica: self.is_plain, ..Stream::new(self.kernel.replica()?) }))
+        let kernel = self.kernel.replica().filter(|_| self.is_plain)?;
+        Some(Box::new(Stream { is_replica: true, ..Stream::new(kernel) }))
     }
 
     fn lane_memory(&self) -> LaneMemory {
-        if self.is_finite { LaneMemory::Finite } else { LaneMemory::None }
+        match (self.is_finite, self.is_plain) {
+            (true, _) => LaneMemory::Finite,
+            (false, true) => LaneMemory::None,
+            (false, false) => LaneMemory::Unmarked,
+        }
     }
 
-    fn join_lane(&mut self, slot: LaneSlot) {
-        self.lane = Some(Box::new(StreamLane::new(slot)));
+    fn lane_replica(&self, slot: LaneSlot) -> Option<Box<dyn Operator>> {
+        let lane = Some(Box::new(StreamLane::new(slot)));
+        let copy = Stream::new(self.kernel.replica()?);
+        Some(Box::new(Stream { is_replica: copy.is_plain, lane, ..copy }))
     }
 
     fn settable(&self) -> &'static [&'static str] {

@@ -175,7 +175,8 @@ fn check(
     assert_eq!(record.result.lost, 0, "{what}");
     for (node, (result, expected)) in results.iter().zip(&expected).enumerate() {
         let result = result.lock().unwrap();
-        assert!(result.same_as(expected), "{what}: node {node} differs\n{spec:#?}");
+        let same = result.same_as(expected);
+        assert!(same, "{what}: node {node} differs: {}\n{spec:#?}", result.difference(expected));
     }
     record
 }

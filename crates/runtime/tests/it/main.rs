@@ -14,6 +14,8 @@ mod faults;
 mod files;
 mod filled_again;
 mod graph_errors;
+#[path = "random/kernels.rs"]
+mod kernels;
 mod limits;
 mod messages;
 mod ones;

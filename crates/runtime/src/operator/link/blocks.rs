@@ -192,6 +192,11 @@ impl<M: Message> BlockSpread<M> {
         self.outs[self.lane].push(cx, message)
     }
 
+    /// The end of the stream needs a step of its own.
+    fn after_chunk(&self, cx: &Context) -> Step {
+        if self.input.is_ended(cx) { Step::Again } else { Step::Wait }
+    }
+
     /// Sends an empty chunk with these marks to the present lane. Returns `false` if no chunk is left.
     fn end_block(&mut self, cx: &mut Context, stamp: Stamp, marks: Marks) -> Result<bool, Error> {
         let Some(mut chunk) = self.new_chunk(cx) else { return Ok(false) };
@@ -243,7 +248,7 @@ impl<M: Message> BlockSpread<M> {
         } else {
             cx.set_stamp(stamp);
             self.send(cx, pending.chunk)?;
-            return Ok(Step::Wait);
+            return Ok(self.after_chunk(cx));
         }
         self.pending = Some(pending);
         Ok(Step::Again)
@@ -278,7 +283,9 @@ impl<M: Message> Operator for BlockSpread<M> {
                 return self.change_lane(cx, pending);
             }
             self.send(cx, chunk)?;
-        } else if self.input.is_ended(cx) && self.tail.end > 0 && !self.has_ended {
+            return Ok(self.after_chunk(cx));
+        }
+        if self.input.is_ended(cx) && self.tail.end > 0 && !self.has_ended {
             let stamp = cx.stamp();
             self.has_ended = self.end_block(cx, stamp, Marks::LAST)?;
         }

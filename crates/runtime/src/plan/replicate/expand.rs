@@ -152,14 +152,15 @@ impl Expansion<'_> {
             if self.from.operators[place].operator.lane_memory() == LaneMemory::Finite {
                 needs.0.push(slot.clone());
             }
+            let replica = |place: usize| match stretch.remembers {
+                true => self.from.operators[place].operator.lane_replica(slot.clone()),
+                false => self.from.operators[place].operator.replica(),
+            };
             let copies: Vec<usize> = (0..recipe.workers)
-                .map(|worker| match self.from.operators[place].operator.replica() {
+                .map(|worker| match replica(place) {
                     Some(mut replica) if !ends.contains(&Some(place)) => {
                         // This call numbers its ports.
                         replica.ports(&mut Ports::describe(&mut Described::default()));
-                        if stretch.remembers {
-                            replica.join_lane(slot.clone());
-                        }
                         self.copy(place, replica, Make::Made, worker)
                     }
                     _ => self.copy(place, Box::new(Elsewhere), Make::Turn { place, worker }, worker),

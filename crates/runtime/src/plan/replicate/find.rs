@@ -92,7 +92,8 @@ impl<'g> Candidates<'g> {
         if node.ports.inputs.is_empty() || node.ports.outputs.is_empty() {
             return Ok(false);
         }
-        if node.operator.replica().is_none() {
+        let is_finite = node.operator.lane_memory() == LaneMemory::Finite;
+        if !is_finite && node.operator.replica().is_none() {
             return Err("its state goes on from message to message (it has no `replica`)".to_string());
         }
         let ([input], [output]) = (node.ports.inputs.as_slice(), node.ports.outputs.as_slice()) else {
@@ -113,7 +114,7 @@ impl<'g> Candidates<'g> {
         if node.on_error != OnError::Stop {
             return Err("a failure of it does not end the run, and would leave a gap".to_string());
         }
-        if node.operator.lane_memory() == LaneMemory::Finite {
+        if is_finite {
             return Ok(true);
         }
         let samples = |edge: usize, bytes: Option<usize>| {

@@ -3,10 +3,9 @@
 use crate::reference::Data;
 use crate::splitmix::Random;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Input, Kernel, Map, Merge, Operator, Output, Ports, Progress, Ratio, Step,
-    Tag, Value,
+    Chunk, Context, Ending, Error, Input, LaneMemory, LaneSlot, Merge, Operator, Output, Ports, Step, Tag,
+    Value,
 };
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 /// Sample `n` of a source: small whole numbers, so that sums are exact.
@@ -83,109 +82,6 @@ impl Operator for MessageSource {
         self.out.push(cx, self.sent)?;
         self.sent += 1;
         Ok(Step::Again)
-    }
-}
-
-#[derive(Clone)]
-pub struct Scale(pub f32);
-
-impl Map for Scale {
-    type Sample = f32;
-    fn map(&mut self, samples: &mut [f32]) {
-        samples.iter_mut().for_each(|x| *x *= self.0);
-    }
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-}
-
-pub struct Keep {
-    k: u32,
-    skip: u32,
-}
-
-impl Keep {
-    pub fn new(k: u32) -> Self {
-        Keep { k, skip: 0 }
-    }
-}
-
-impl Kernel for Keep {
-    type In = f32;
-    type Out = f32;
-    fn ratio(&self) -> Ratio {
-        Ratio { up: 1, down: self.k }
-    }
-    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
-        let mut progress = Progress { consumed: 0, produced: 0 };
-        for &sample in input {
-            if self.skip == 0 {
-                let Some(place) = output.get_mut(progress.produced) else { break };
-                *place = sample;
-                progress.produced += 1;
-                self.skip = self.k;
-            }
-            self.skip -= 1;
-            progress.consumed += 1;
-        }
-        progress
-    }
-}
-
-pub struct Repeat {
-    k: u32,
-    last: f32,
-    left: u32,
-}
-
-impl Repeat {
-    pub fn new(k: u32) -> Self {
-        Repeat { k, last: 0.0, left: 0 }
-    }
-}
-
-impl Kernel for Repeat {
-    type In = f32;
-    type Out = f32;
-    fn ratio(&self) -> Ratio {
-        Ratio { up: self.k, down: 1 }
-    }
-    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
-        let mut consumed = 0;
-        for (produced, place) in output.iter_mut().enumerate() {
-            if self.left == 0 {
-                let Some(&sample) = input.get(consumed) else { return Progress { consumed, produced } };
-                (self.last, self.left) = (sample, self.k);
-                consumed += 1;
-            }
-            *place = self.last;
-            self.left -= 1;
-        }
-        Progress { consumed, produced: output.len() }
-    }
-}
-
-pub struct Average {
-    last: VecDeque<f32>,
-}
-
-impl Average {
-    pub fn new(n: usize) -> Self {
-        Average { last: std::iter::repeat_n(0.0, n).collect() }
-    }
-}
-
-impl Kernel for Average {
-    type In = f32;
-    type Out = f32;
-    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Progress {
-        let samples = input.len().min(output.len());
-        for (x, y) in input.iter().zip(output) {
-            self.last.pop_front();
-            self.last.push_back(*x);
-            *y = self.last.iter().sum::<f32>() / self.last.len() as f32;
-        }
-        Progress { consumed: samples, produced: samples }
     }
 }
 
@@ -312,6 +208,13 @@ impl Operator for Slow {
     fn replica(&self) -> Option<Box<dyn Operator>> {
         let Random(seed) = self.random;
         Some(Box::new(Slow::new(self.inner.replica()?, seed)))
+    }
+    fn lane_memory(&self) -> LaneMemory {
+        self.inner.lane_memory()
+    }
+    fn lane_replica(&self, slot: LaneSlot) -> Option<Box<dyn Operator>> {
+        let Random(seed) = self.random;
+        Some(Box::new(Slow::new(self.inner.lane_replica(slot)?, seed)))
     }
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match self.random.below(64) {

@@ -14,6 +14,18 @@ pub struct Data {
 }
 
 impl Data {
+    /// Where two of them differ first, for a message.
+    pub fn difference(&self, other: &Data) -> String {
+        let at = self.samples.iter().zip(&other.samples).position(|(x, y)| x.to_bits() != y.to_bits());
+        let tag = self.tags.iter().zip(&other.tags).position(|(x, y)| x != y);
+        let lengths = |data: &Data| [data.samples.len(), data.tags.len(), data.messages.len()];
+        format!(
+            "sample {at:?}, tag {tag:?}, of {:?} samples, tags, messages where {:?} are expected",
+            lengths(self),
+            lengths(other)
+        )
+    }
+
     /// Whether both are equal bit by bit.
     pub fn same_as(&self, other: &Data) -> bool {
         let bits = |data: &Data| data.samples.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
@@ -40,6 +52,12 @@ pub fn evaluate(spec: &Spec) -> Vec<Data> {
             Node::Keep { input, k } => kept(&done[*input], *k),
             Node::Repeat { input, k } => repeated(&done[*input], *k),
             Node::Average { input, n } => averaged(&done[*input], *n),
+            Node::Symmetric { input, reach, k } => summed(&done[*input], *reach, *k),
+            Node::Saw { input, period } => {
+                let input = &done[*input];
+                let samples = input.samples.iter().zip(0..).map(|(x, n)| x + (n % period) as f32);
+                Data { samples: samples.collect(), ..input.clone() }
+            }
             Node::Add { a, b } => {
                 let (a, b) = (&done[*a], &done[*b]);
                 let samples: Vec<f32> = a.samples.iter().zip(&b.samples).map(|(x, y)| x + y).collect();
@@ -78,6 +96,18 @@ fn repeated(input: &Data, k: u32) -> Data {
         tags: input.tags.iter().map(|&(at, value)| (at * u64::from(k), value)).collect(),
         ..Data::default()
     }
+}
+
+fn summed(input: &Data, reach: usize, k: u32) -> Data {
+    let sum = |at: usize| {
+        // In the order of arrival.
+        let zeros = |count: usize| std::iter::repeat_n(0.0, count);
+        let (begin, end) = (at.saturating_sub(reach), (at + reach + 1).min(input.samples.len()));
+        let window = zeros(reach - (at - begin)).chain(input.samples[begin..end].iter().copied());
+        window.chain(zeros(at + reach + 1 - end)).sum::<f32>()
+    };
+    let samples: Vec<f32> = (0..input.samples.len()).step_by(k as usize).map(sum).collect();
+    Data { samples, ..kept(input, k) }
 }
 
 fn averaged(input: &Data, n: usize) -> Data {

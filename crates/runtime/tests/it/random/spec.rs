@@ -1,9 +1,7 @@
 //! Random graphs: their description, and the graph that is built of it.
 
-use crate::operators::{
-    Add, Average, ChunkSink, ChunkSource, Filter, Keep, MessageSink, MessageSource, Repeat, Scale, Slow,
-    Total,
-};
+use crate::kernels::{Average, Keep, Repeat, Saw, Scale, Symmetric};
+use crate::operators::{Add, ChunkSink, ChunkSource, Filter, MessageSink, MessageSource, Slow, Total};
 use crate::reference::Data;
 use crate::splitmix::Random;
 use onbeat_runtime::{Graph, InPlace, Merge, Operator, Stream};
@@ -24,6 +22,10 @@ pub enum Node {
     Repeat { input: usize, k: u32 },
     /// Mean of the last n samples.
     Average { input: usize, n: usize },
+    /// Sum of the samples at most `reach` away, of every k-th sample.
+    Symmetric { input: usize, reach: usize, k: u32 },
+    /// Adds the number of the sample, less whole periods.
+    Saw { input: usize, period: u64 },
     /// Sample by sample, until one of both ends.
     Add { a: usize, b: usize },
     /// Messages whose value leaves a rest of 0.
@@ -76,7 +78,9 @@ impl Spec {
             };
             let Some(node) = node else { continue };
             let rated = match node {
-                Node::Keep { k, .. } => reduced(flow.up, flow.down * u64::from(k)),
+                Node::Keep { k, .. } | Node::Symmetric { k, .. } => {
+                    reduced(flow.up, flow.down * u64::from(k))
+                }
                 Node::Repeat { k, .. } => reduced(flow.up * u64::from(k), flow.down),
                 _ => (flow.up, flow.down),
             };
@@ -158,6 +162,8 @@ impl Node {
             Node::Keep { k, .. } => Box::new(Stream::new(Keep::new(*k))),
             Node::Repeat { k, .. } => Box::new(Stream::new(Repeat::new(*k))),
             Node::Average { n, .. } => Box::new(Stream::new(Average::new(*n))),
+            Node::Symmetric { reach, k, .. } => Box::new(Stream::new(Symmetric::new(*reach, *k))),
+            Node::Saw { period, .. } => Box::new(InPlace::new(Saw::new(*period))),
             Node::Add { .. } => Box::<Add>::default(),
             Node::Filter { modulus, .. } => Box::new(Filter::new(*modulus, None)),
             Node::Total { .. } => Box::<Total>::default(),
@@ -175,6 +181,8 @@ impl Node {
             | Node::Keep { input, .. }
             | Node::Repeat { input, .. }
             | Node::Average { input, .. }
+            | Node::Symmetric { input, .. }
+            | Node::Saw { input, .. }
             | Node::Filter { input, .. }
             | Node::Total { input, .. } => vec![(*input, "in")],
         }
@@ -195,11 +203,16 @@ fn reduced(up: u64, down: u64) -> (u64, u64) {
 }
 
 fn sample_node(random: &mut Random, flows: &mut [(bool, Flow)], at: usize) -> Option<Node> {
-    Some(match random.below(6) {
+    Some(match random.below(10) {
         0 => Node::Scale { input: at, a: 0.5 + random.below(8) as f32 / 4.0 },
         1 => Node::Keep { input: at, k: 2 + random.below(6) as u32 },
         2 => Node::Repeat { input: at, k: 2 + random.below(3) as u32 },
         3 => Node::Average { input: at, n: 1 + random.below(40) as usize },
+        4 | 5 => {
+            let most = if random.below(4) == 0 { 700 } else { 30 };
+            Node::Symmetric { input: at, reach: random.below(most) as usize, k: 1 + random.below(4) as u32 }
+        }
+        6 => Node::Saw { input: at, period: 1 + random.below(100) },
         _ => {
             let other = random.below(flows.len() as u64) as usize;
             let (a, (samples, b)) = (flows[at].1, flows[other]);
