@@ -20,10 +20,22 @@ impl Marks {
     pub const HISTORY: Marks = Marks(1);
     /// The samples do not follow those before them in this lane. `Info::start` has the number of the first.
     pub const RESUME: Marks = Marks(2);
-    /// The stream goes on in another lane. The chunk has no samples.
+    /// The stream goes on in [`another lane`](Self::next_lane). The chunk has no samples.
     pub const END: Marks = Marks(4);
     /// The stream ends. The chunk has no samples.
     pub const LAST: Marks = Marks(8);
+    /// Bits below the number of a lane.
+    const LANE: u32 = 16;
+
+    /// [`END`](Self::END), and the lane in which the stream goes on.
+    pub fn end(next_lane: usize) -> Marks {
+        Marks(Marks::END.0 | (next_lane as u32) << Self::LANE)
+    }
+
+    /// The lane in which the stream goes on after [`END`](Self::END).
+    pub fn next_lane(self) -> usize {
+        (self.0 >> Self::LANE) as usize
+    }
 
     #[inline]
     pub fn has(self, mark: Marks) -> bool {

@@ -21,11 +21,11 @@ pub use error::GraphError;
 pub(crate) use recorded::recorded_parts;
 pub use rows::{EdgePlan, OperatorPlan, PartPlan, PathPlan, PoolPlan, StorePlan, WorkerPlan};
 
-use crate::base::options::Options;
+use crate::base::options::{Options, Share};
 use crate::graph::{Graph, Node};
 use crate::operator::when::When;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
-use replicate::Recipe;
+use replicate::{Expanded, Recipe};
 pub(crate) use resolve::{Wire, wires};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -101,11 +101,38 @@ impl Graph {
 
 impl Plan {
     fn new(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
-        if options.scheduler == Scheduler::Replicated {
-            Self::replicated(graph, options)
-        } else {
-            Self::of(graph, options, None)
+        match options.scheduler {
+            Scheduler::Replicated => Self::replicated(graph, options),
+            Scheduler::Event => Self::event(graph, options),
+            _ => Self::of(graph, options, None),
         }
+    }
+
+    /// Makes a plan for workers that share all parts. Stretches whose operators can continue a stream anywhere
+    /// have a copy per worker; the run uses the copies if it measures that they are faster.
+    fn event(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
+        let single = Self::of(graph, options, None)?;
+        let cores = workers::for_replicas(options)?;
+        // Virtual time stands still while there is work, so nothing can be measured.
+        if cores < 2 || options.clock == ClockKind::Manual {
+            return Ok(single);
+        }
+        let wires = resolve::wires(graph)?;
+        let Plan { order, edges, .. } = &single;
+        let (mut recipe, notes) = replicate::find(graph, &wires, order, edges, (cores, Scheduler::Event));
+        recipe.is_tried = options.share == Share::Heavy;
+        let copies = recipe.stretches.len() * cores;
+        if copies == 0 || single.parts.len() + copies > workers::PARTS {
+            return Ok(single);
+        }
+        let expanded = replicate::expand(graph, &wires, &recipe);
+        let mut plan = Self::of(&expanded.graph, options, Some(&expanded))?;
+        plan.recipe = Some(recipe);
+        plan.obtained
+            .extend(single.obtained.into_iter().filter(|setting| setting.what.starts_with("quantum")));
+        plan.notes.splice(0..0, notes);
+        plan.check_strict()?;
+        Ok(plan)
     }
 
     /// Makes a plan with one copy of each stretch of stateless operators per worker.
@@ -121,10 +148,12 @@ impl Plan {
         };
         let single = Self::of(graph, &one, None)?;
         let wires = resolve::wires(graph)?;
-        let (recipe, mut notes) = replicate::find(graph, &wires, &single.order, &single.edges, cores);
+        let (recipe, mut notes) =
+            replicate::find(graph, &wires, &single.order, &single.edges, (cores, Scheduler::Replicated));
         let mut plan = if recipe.stretches.is_empty() || cores < 2 {
-            let worker: Vec<usize> = vec![0; graph.operators.len()];
-            let mut plan = Self::of(graph, options, Some(&worker))?;
+            let nothing = Recipe { stretches: Vec::new(), ..recipe };
+            let expanded = replicate::expand(graph, &wires, &nothing);
+            let mut plan = Self::of(graph, options, Some(&expanded))?;
             if cores == 1 {
                 // One worker was requested: there is nothing to report.
                 notes.clear();
@@ -141,7 +170,7 @@ impl Plan {
             plan
         } else {
             let expanded = replicate::expand(graph, &wires, &recipe);
-            let mut plan = Self::of(&expanded.graph, options, Some(&expanded.worker))?;
+            let mut plan = Self::of(&expanded.graph, options, Some(&expanded))?;
             plan.recipe = Some(recipe);
             plan
         };
@@ -151,9 +180,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Makes a plan. `lanes` has the worker of each operator, by place; with it, the graph has been checked
-    /// before.
-    fn of(graph: &Graph, options: &Options, lanes: Option<&[usize]>) -> Result<Self, GraphError> {
+    /// Makes a plan. With `lanes`, which were made of the graph, it has been checked before.
+    fn of(graph: &Graph, options: &Options, lanes: Option<&Expanded>) -> Result<Self, GraphError> {
         let Options { scale, clock, .. } = *options;
         if !(1e-6..=1e6).contains(&scale) || clock == ClockKind::Manual && scale != 1.0 {
             return Err(GraphError::Scale(scale));

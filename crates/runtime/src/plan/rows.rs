@@ -43,6 +43,9 @@ pub struct PartPlan {
     pub name: String,
     /// Place of its pool in [`Plan::pools`].
     pub pool: usize,
+    /// Whether it is a further copy of some operators, which gets every second block of chunks or so.
+    #[serde(skip)]
+    pub(crate) is_lane: bool,
 }
 
 /// One operator.

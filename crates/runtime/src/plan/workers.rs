@@ -2,6 +2,7 @@
 
 mod pools;
 
+use super::replicate::Expanded;
 use super::resolve::Wire;
 use super::split::{Cost, split};
 use super::{GraphError, OperatorPlan, PartPlan, PoolPlan, WorkerPlan};
@@ -20,7 +21,7 @@ const COST_NS: f64 = 1000.0;
 const WORTH_NS: f64 = 5000.0;
 
 /// Most parts that the workers of one pool share: a set of parts is one word.
-const PARTS: usize = 64;
+pub(super) const PARTS: usize = 64;
 
 pub(super) struct Workers {
     /// Threads, by worker number.
@@ -29,6 +30,8 @@ pub(super) struct Workers {
     pub part_of: Vec<usize>,
     /// Pool of each part.
     pool_of: Vec<usize>,
+    /// Parts that get blocks of work from another one.
+    lanes: Vec<usize>,
     pools: Vec<PoolSpec>,
     pub obtained: Vec<Obtained>,
     /// Notes for the plan: valid, but perhaps a mistake.
@@ -61,6 +64,8 @@ struct Alike {
     obtained: Vec<Obtained>,
     /// Chains that may run as waves, by operator number; at most one per part.
     waves: Vec<Vec<usize>>,
+    /// Parts that get blocks of work from another one.
+    lanes: Vec<usize>,
 }
 
 impl Workers {
@@ -71,23 +76,23 @@ impl Workers {
         wires: &[Wire],
         order: &[usize],
         options: &Options,
-        lanes: Option<&[usize]>,
+        lanes: Option<&Expanded>,
     ) -> Result<Self, GraphError> {
         check_cores(options)?;
         let alike = match options.scheduler {
             Scheduler::Replicated if options.pools.is_empty() => {
-                replicated(order, options, lanes.unwrap_or(&[]))?
+                replicated(order, options, lanes.map_or(&[], |lanes| &lanes.worker))?
             }
             Scheduler::Custom => return pools::custom(graph, order, options),
             _ if !options.pools.is_empty() => return Err(pools::misplaced(options)),
             Scheduler::Greedy => greedy(order, options)?,
-            Scheduler::Event => event(graph, wires, order, options)?,
+            Scheduler::Event => event(graph, wires, order, options, lanes)?,
             _ => pinned(graph, wires, order, options)?,
         };
         Ok(Workers::alike(alike, options))
     }
 
-    fn alike(Alike { cores, part_of, shared, obtained, waves }: Alike, options: &Options) -> Self {
+    fn alike(Alike { cores, part_of, shared, obtained, waves, lanes }: Alike, options: &Options) -> Self {
         let spec = |name| PoolSpec { name, policy: options.policy, idle: options.idle };
         let parts = part_of.iter().max().map_or(1, |&last| last + 1);
         let pools = match shared {
@@ -99,6 +104,7 @@ impl Workers {
         Workers {
             threads: cores.into_iter().enumerate().map(thread).collect(),
             part_of,
+            lanes,
             pool_of: (0..parts).map(pool).collect(),
             pools,
             obtained,
@@ -143,7 +149,7 @@ impl Workers {
                 (_, Some(first)) => first.name.clone(),
                 (_, None) => self.pools[pool].name.clone(),
             };
-            PartPlan { name, pool }
+            PartPlan { name, pool, is_lane: self.lanes.contains(&part) }
         };
         self.pool_of.iter().enumerate().map(plan).collect()
     }
@@ -167,6 +173,7 @@ fn greedy(order: &[usize], options: &Options) -> Result<Alike, GraphError> {
         shared: false,
         obtained: Vec::new(),
         waves: Vec::new(),
+        lanes: Vec::new(),
     })
 }
 
@@ -256,6 +263,7 @@ fn pinned(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> 
         shared: false,
         obtained,
         waves: Vec::new(),
+        lanes: Vec::new(),
     })
 }
 
@@ -277,18 +285,29 @@ fn replicated(order: &[usize], options: &Options, lanes: &[usize]) -> Result<Ali
     let part_of: Vec<usize> = order.iter().map(|&place| lanes.get(place).copied().unwrap_or(0)).collect();
     let used = part_of.iter().max().map_or(1, |&last| last + 1);
     let cores = cores(options)?.into_iter().take(used).collect();
-    Ok(Alike { cores, part_of, shared: false, obtained: Vec::new(), waves: Vec::new() })
+    Ok(Alike { cores, part_of, shared: false, obtained: Vec::new(), waves: Vec::new(), lanes: Vec::new() })
 }
 
 /// Makes each operator a part of its own if they are few. A single worker gets all of them in one part.
-fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> Result<Alike, GraphError> {
+/// With `lanes`, the first copy of a stretch is a part, and each other copy.
+fn event(
+    graph: &Graph,
+    wires: &[Wire],
+    order: &[usize],
+    options: &Options,
+    lanes: Option<&Expanded>,
+) -> Result<Alike, GraphError> {
     let cores = cores(options)?;
     if cores.len() > PARTS {
         let cores = cores.len();
         return Err(GraphError::Cores(format!("{cores} workers in one pool: there may be {PARTS} at most")));
     }
     let together = together(graph, wires, order, options);
-    let parts = together.last().map_or(1, |&last| last + 1);
+    let (together, lanes) = match lanes {
+        Some(expanded) => in_lanes(&together, order, expanded),
+        None => (together, Vec::new()),
+    };
+    let parts = together.iter().max().map_or(1, |&last| last + 1);
     let waves = waves(graph, wires, order, &together);
     // A wave can use one more worker for each operator between its ends except one.
     let helpers: usize = waves.iter().map(|wave| wave.len() - 3).sum();
@@ -301,7 +320,27 @@ fn event(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -> R
     let obtained = fewer(cores.len(), used, options);
     let waves =
         if used > 1 && parts <= PARTS && options.clock == ClockKind::Real { waves } else { Vec::new() };
-    Ok(Alike { cores: cores.into_iter().take(used).collect(), part_of, shared: used > 1, obtained, waves })
+    let cores = cores.into_iter().take(used).collect();
+    Ok(Alike { cores, part_of, shared: used > 1, obtained, waves, lanes })
+}
+
+/// Parts, by operator number, where the copies of stretches are parts. Also returns the parts of all copies but
+/// the first.
+fn in_lanes(together: &[usize], order: &[usize], expanded: &Expanded) -> (Vec<usize>, Vec<usize>) {
+    let mut known: Vec<(Option<(usize, usize)>, usize)> = Vec::new();
+    let mut part_of = Vec::with_capacity(order.len());
+    for (&place, &part) in order.iter().zip(together) {
+        let copy = expanded.stretch[place].map(|stretch| (stretch, expanded.worker[place]));
+        let key = (copy, if copy.is_some() { 0 } else { part });
+        let at = known.iter().position(|other| *other == key).unwrap_or_else(|| {
+            known.push(key);
+            known.len() - 1
+        });
+        part_of.push(at);
+    }
+    let is_further = |(copy, _): &(Option<(usize, usize)>, usize)| copy.is_some_and(|(_, lane)| lane > 0);
+    let lanes = (0..known.len()).filter(|&part| is_further(&known[part])).collect();
+    (part_of, lanes)
 }
 
 /// Parts that may run as waves, by operator number.
@@ -346,12 +385,7 @@ fn together(graph: &Graph, wires: &[Wire], order: &[usize], options: &Options) -
         let known = options.costs.get(&node.name).copied().or(node.cost_ns.map(|cost_ns| cost_ns as f64));
         node.when.is_empty() && known.is_none_or(|cost| cost < WORTH_NS)
     };
-    // Waves exclude operators that write other chunks. They join if they are known to be light.
-    let is_carried = |number: usize| {
-        let node = node(number);
-        let is_known = || options.costs.contains_key(&node.name) || node.cost_ns.is_some();
-        node.role.is_some_and(Role::is_inside) && (node.role != Some(Role::Rewrite) || is_known())
-    };
+    let is_carried = |number: usize| node(number).role.is_some_and(Role::is_inside);
     let is_end = |number: usize| {
         let has_one = into[number].is_empty() != out_of[number].is_empty();
         has_one && node(number).operator.replica().is_some()

@@ -209,10 +209,11 @@ fn seat_threads(plan: &Plan) -> (Vec<PartWaker>, Vec<Option<Arc<WorkerPool>>>, V
     let mut threads: Vec<_> = plan.workers.iter().map(|_| None).collect();
     for (number, pool) in plan.pools.iter().enumerate() {
         let parkers: Vec<Parker> = pool.workers.iter().map(|_| Parker::new()).collect();
-        let parts = plan.parts.iter().filter(|part| part.pool == number).count();
+        let parts = plan.parts.iter().filter(|part| part.pool == number);
+        let is_lane = parts.map(|part| part.is_lane).collect();
         let share = plan.options.share;
         let shared = (parkers.len() > 1)
-            .then(|| Arc::new(ThreadPool::new(&parkers, &pool.workers, parts, pool.idle, share)));
+            .then(|| Arc::new(ThreadPool::new(&parkers, &pool.workers, is_lane, pool.idle, share)));
         let alone = parkers[0].unparker();
         for (place, (&worker, parker)) in pool.workers.iter().zip(parkers).enumerate() {
             threads[worker] = Some((parker, shared.clone().map(|pool| (pool, place))));

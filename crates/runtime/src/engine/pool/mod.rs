@@ -45,6 +45,8 @@ pub(crate) struct ThreadPool<P> {
     unparkers: Box<[Unparker]>,
     /// By part: whether steps are worth the way to another thread.
     is_heavy: Box<[AtomicBool]>,
+    /// By part: whether it gets blocks of work from another part, which has work of its own meanwhile.
+    is_lane: Box<[bool]>,
     /// By part: the last thread that had it, whose cache may still have its state.
     last_thread: Box<[AtomicU32]>,
     /// Number of parts that are not over.
@@ -113,9 +115,18 @@ thread_local! {
 }
 
 impl<P: PoolPart> ThreadPool<P> {
-    /// A pool with one thread per parker. `workers` has the number of each thread's worker.
-    pub fn new(parkers: &[Parker], workers: &[usize], parts: usize, idle: Idle, share: Share) -> Self {
+    /// A pool with one thread per parker. `workers` has the number of each thread's worker, and `is_lane`
+    /// says for each part whether it gets blocks of work.
+    pub fn new(
+        parkers: &[Parker],
+        workers: &[usize],
+        is_lane: Box<[bool]>,
+        idle: Idle,
+        share: Share,
+    ) -> Self {
+        let parts = is_lane.len();
         ThreadPool {
+            is_lane,
             tasks: TaskPool::new(parkers.len(), parts),
             unparkers: parkers.iter().map(Parker::unparker).collect(),
             is_heavy: (0..parts).map(|_| AtomicBool::new(false)).collect(),
@@ -153,7 +164,8 @@ impl<P: PoolPart> ThreadPool<P> {
                 return false;
             };
             // Relaxed: a hint.
-            if self.heavy_ns == 0 || self.is_heavy[part as usize].load(Ordering::Relaxed) {
+            let is_heavy = || self.is_heavy[part as usize].load(Ordering::Relaxed);
+            if self.heavy_ns == 0 || self.is_lane[part as usize] || is_heavy() {
                 self.offer(self.last_thread(part), part, &mut thread.counts);
             } else if let Some(before) = thread.next.replace(part) {
                 thread.list.push_back(before);
@@ -183,9 +195,9 @@ impl<P: PoolPart> ThreadPool<P> {
 
     /// Queues a part again that has more work but has to let others run.
     pub fn put_back(&self, part: u32, item: TaskLease<'_, P>) {
-        let is_heavy = item.is_heavy();
+        let is_offered = item.is_heavy() || self.is_lane[part as usize];
         item.put_back();
-        with_thread(|thread| match is_heavy {
+        with_thread(|thread| match is_offered {
             true => self.offer(thread.place, part, &mut thread.counts),
             false => thread.list.push_back(part),
         });

@@ -2,6 +2,7 @@
 //! history, and the gather takes them back in order. See [`lanes`](crate::operator::lanes).
 
 use super::spread::SpreadSizes;
+use super::trial::LaneTrial;
 use crate::operator::chunk::{Chunk, Tag};
 use crate::operator::context::{Context, Lane};
 use crate::operator::lanes::{LaneNeeds, Marks};
@@ -9,13 +10,7 @@ use crate::operator::message::{Message, Stamp};
 use crate::operator::ports::Merge;
 use crate::operator::{Operator, Step};
 use crate::{Error, Input, Output, Ports};
-use onbeat_queue::Ring;
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
-
-/// Lanes in the order in which they continue the stream, after the first one. Both operators are in one part,
-/// so the part's owner opens the ring. The spread makes it when it starts.
-pub(super) type Turns = Arc<OnceLock<Ring<(), usize>>>;
 
 /// Samples of a block, for each sample of history before it. This bounds the work that is done twice.
 const WORTH: u64 = 32;
@@ -29,8 +24,9 @@ const FEWEST: usize = 2;
 pub(super) struct BlockSpread<M: Message> {
     input: Input<M>,
     outs: Vec<Output<M>>,
-    turns: Turns,
     needs: LaneNeeds,
+    /// Decides whether lanes other than the first are used; `None` if they always are.
+    trial: Option<LaneTrial>,
     /// Messages that the queue before each lane holds.
     capacity: usize,
     /// Samples before each lane, once it is known.
@@ -124,12 +120,12 @@ impl Tail {
 }
 
 impl<M: Message> BlockSpread<M> {
-    pub fn new(sizes: &SpreadSizes, needs: LaneNeeds, turns: Turns) -> Self {
+    pub fn new(sizes: &SpreadSizes, needs: LaneNeeds) -> Self {
         BlockSpread {
             input: Input::default(),
             outs: (0..sizes.workers).map(|_| Output::default()).collect(),
-            turns,
             needs,
+            trial: sizes.is_tried.then(LaneTrial::new),
             capacity: sizes.capacity,
             memory: None,
             tail: Tail { sample_bytes: M::SAMPLE_BYTES.unwrap_or(1).max(1), ..Tail::default() },
@@ -157,7 +153,9 @@ impl<M: Message> BlockSpread<M> {
             return self.lane;
         }
         self.left = (chunks(WORTH) as usize).clamp(FEWEST, most);
-        let lane = self.choose(cx, self.left + messages + 1);
+        let tail_end = self.tail.end;
+        let is_shared = self.trial.as_mut().is_none_or(|trial| trial.is_shared(cx.now_ns(), tail_end));
+        let lane = if is_shared { self.choose(cx, self.left + messages + 1) } else { 0 };
         if self.until[lane] <= self.tail.begin() || lane == self.lane { lane } else { self.lane }
     }
 
@@ -221,15 +219,9 @@ impl<M: Message> BlockSpread<M> {
     fn change_lane(&mut self, cx: &mut Context, mut pending: Pending) -> Result<Step, Error> {
         let stamp = pending.stamp;
         if !pending.is_ended {
-            if !self.end_block(cx, stamp, Marks::END)? {
+            if !self.end_block(cx, stamp, Marks::end(pending.lane))? {
                 self.pending = Some(pending);
                 return Ok(Step::Wait);
-            }
-            let turn = self.turns.get().map(|turns| turns.push(&mut cx.owner, (), &pending.lane));
-            if !matches!(turn, Some(Ok(_))) {
-                return Err(Error::new(
-                    "more blocks are between a spread and its gather than their queues hold",
-                ));
             }
             pending.is_ended = true;
             self.lane = pending.lane;
@@ -264,8 +256,6 @@ impl<M: Message> Operator for BlockSpread<M> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let most = self.capacity * self.outs.len() + 2;
-        self.turns.get_or_init(|| Ring::new(&cx.owner, most));
         let edges = self.outs[1..].iter().flat_map(Output::numbers).collect();
         Lane::watch(cx, edges);
         Ok(())
@@ -296,15 +286,14 @@ impl<M: Message> Operator for BlockSpread<M> {
 pub(super) struct BlockGather<M: Message> {
     inputs: Vec<Input<M>>,
     out: Output<M>,
-    turns: Turns,
     /// Lane that continues the stream now.
     lane: usize,
 }
 
 impl<M: Message> BlockGather<M> {
-    pub fn new(workers: usize, turns: Turns) -> Self {
+    pub fn new(workers: usize) -> Self {
         let inputs = (0..workers).map(|_| Input::default()).collect();
-        BlockGather { inputs, out: Output::default(), turns, lane: 0 }
+        BlockGather { inputs, out: Output::default(), lane: 0 }
     }
 }
 
@@ -325,13 +314,7 @@ impl<M: Message> Operator for BlockGather<M> {
             let message = M::from_bytes(chunk).expect("made of one");
             self.out.push(cx, message)?;
         } else if marks.has(Marks::END) {
-            let next = self.turns.get().and_then(|turns| {
-                let next = turns.peek(&cx.owner, |&next| next);
-                turns.pop(&mut cx.owner);
-                next
-            });
-            self.lane =
-                next.ok_or_else(|| Error::new("a block ended in a lane, and no other lane has the next"))?;
+            self.lane = marks.next_lane();
         }
         Ok(if self.inputs[self.lane].is_empty(cx) { Step::Wait } else { Step::Again })
     }

@@ -6,7 +6,7 @@
 //! | `local` | whose ends share a worker |
 //! | `cross` | from worker to worker |
 //! | `port` | all edges of one port |
-//! | `spread`, `blocks` | from one operator to its copies on several workers, and back in order |
+//! | `spread`, `blocks`, `trial` | from one operator to its copies on several workers, and back in order |
 
 mod blocks;
 mod cross;
@@ -14,6 +14,7 @@ mod ends;
 mod local;
 mod port;
 mod spread;
+mod trial;
 
 pub(crate) use cross::Notifier;
 pub(crate) use ends::EdgeEnds;

@@ -1,7 +1,7 @@
 //! Spread and gather keep the order of a stretch: the spread hands out messages, and the gather takes them
 //! back in the order in which they were handed out.
 
-use super::blocks::{BlockGather, BlockSpread, Turns};
+use super::blocks::{BlockGather, BlockSpread};
 use crate::operator::context::Context;
 use crate::operator::context::Lane;
 use crate::operator::lanes::LaneNeeds;
@@ -36,22 +36,24 @@ pub(crate) struct SpreadSizes {
     pub spare: usize,
     /// What the operators between the two remember; `None` if none of them remembers anything.
     pub needs: Option<LaneNeeds>,
+    /// Whether several lanes are used only if they are faster than one.
+    pub is_tried: bool,
 }
 
-/// Order that the spread and the gather share: by message, or by block.
+/// Order that the spread and the gather share.
 #[derive(Clone, Default)]
-pub(crate) struct SharedOrder(Handed, Turns);
+pub(crate) struct SharedOrder(Handed);
 
 pub(crate) fn make_spread<M: Message>(
     sizes: &SpreadSizes,
     order: &mut Option<SharedOrder>,
 ) -> (Box<dyn Operator>, Box<dyn Operator>) {
-    let SharedOrder(handed, turns) = order.get_or_insert_default();
     let &SpreadSizes { workers, most, capacity, spare, .. } = sizes;
     if let Some(needs) = &sizes.needs {
-        let spread = BlockSpread::<M>::new(sizes, needs.clone(), Arc::clone(turns));
-        return (Box::new(spread), Box::new(BlockGather::<M>::new(workers, Arc::clone(turns))));
+        let spread = BlockSpread::<M>::new(sizes, needs.clone());
+        return (Box::new(spread), Box::new(BlockGather::<M>::new(workers)));
     }
+    let SharedOrder(handed) = order.get_or_insert_default();
     let spread = Spread::<M> {
         input: Input::default(),
         outs: (0..workers).map(|_| Output::default()).collect(),

@@ -20,6 +20,8 @@ pub(crate) struct Expanded {
     pub graph: Graph,
     /// Worker of each operator, by place in the new graph.
     pub worker: Vec<usize>,
+    /// Stretch of each operator that has copies, and of its spread and gather, by place in the new graph.
+    pub stretch: Vec<Option<usize>>,
     /// Origin of each operator, by place in the new graph.
     makes: Vec<Make>,
     /// Edge of the given graph that each new edge stands for. Its initial messages move along.
@@ -68,6 +70,8 @@ struct Expansion<'g> {
     inputs: Vec<Vec<Points>>,
     /// Number of the stretch of each operator, by place; `None` for operators that are not replicated.
     stretch_of: Vec<Option<usize>>,
+    /// Number of the stretch that is being made.
+    stretch: Option<usize>,
 }
 
 /// Makes the replicated graph. Operators of `from` stay there until [`apply`]. `wires` has places.
@@ -81,10 +85,17 @@ pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded 
     let count = from.operators.len();
     let mut builder = Expansion {
         from,
-        made: Expanded { graph, worker: Vec::new(), makes: Vec::new(), origins: Vec::new() },
+        made: Expanded {
+            graph,
+            worker: Vec::new(),
+            stretch: Vec::new(),
+            makes: Vec::new(),
+            origins: Vec::new(),
+        },
         outs: vec![Vec::new(); count],
         inputs: vec![Vec::new(); count],
         stretch_of: vec![None; count],
+        stretch: None,
     };
     for (number, stretch) in recipe.stretches.iter().enumerate() {
         for place in stretch.lane() {
@@ -95,7 +106,8 @@ pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded 
         let here = builder.copy(place, Box::new(Elsewhere), Make::Own(place), 0);
         builder.stand_for(place, &[here]);
     }
-    for stretch in &recipe.stretches {
+    for (number, stretch) in recipe.stretches.iter().enumerate() {
+        builder.stretch = Some(number);
         builder.stretch(stretch, wires, recipe);
     }
     for (edge, wire) in wires.iter().enumerate() {
@@ -106,8 +118,9 @@ pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded 
 
 impl Expansion<'_> {
     fn push(&mut self, node: Node, make: Make, worker: usize) -> usize {
-        let Expanded { graph, worker: workers, makes, .. } = &mut self.made;
+        let Expanded { graph, worker: workers, stretch, makes, .. } = &mut self.made;
         graph.operators.push(node);
+        stretch.push(self.stretch);
         makes.push(make);
         workers.push(worker);
         workers.len() - 1
@@ -152,7 +165,7 @@ impl Expansion<'_> {
             if self.from.operators[place].operator.lane_memory() == LaneMemory::Finite {
                 needs.0.push(slot.clone());
             }
-            let replica = |place: usize| match stretch.remembers {
+            let replica = |place: usize| match stretch.in_blocks {
                 true => self.from.operators[place].operator.lane_replica(slot.clone()),
                 false => self.from.operators[place].operator.replica(),
             };
@@ -169,7 +182,7 @@ impl Expansion<'_> {
             self.stand_for(place, &copies);
         }
         if stretch.ends == Ends::Rest {
-            self.join(stretch, wires, recipe, stretch.remembers.then_some(needs));
+            self.join(stretch, wires, recipe, stretch.in_blocks.then_some(needs));
         }
     }
 
@@ -208,8 +221,10 @@ impl Expansion<'_> {
             _ => capacity.saturating_sub((had / 2).max(2)).max(1),
         };
         let most = lane.saturating_mul(recipe.workers).saturating_add(1).min(RING_MOST);
-        let (mut order, lanes) =
-            (None, SpreadSizes { workers: recipe.workers, most, capacity, spare, needs });
+        let (mut order, lanes) = (
+            None,
+            SpreadSizes { is_tried: recipe.is_tried, workers: recipe.workers, most, capacity, spare, needs },
+        );
         let (head, _) = spread(&lanes, &mut order);
         let (_, tail) = make(&lanes, &mut order);
         let mut add = |kind: &str, mut operator: Box<dyn Operator>| {

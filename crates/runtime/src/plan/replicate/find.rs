@@ -3,19 +3,21 @@
 use super::{Ends, Recipe, Stretch};
 use crate::base::on_error::OnError;
 use crate::graph::Graph;
+use crate::operator::inline::Role;
 use crate::operator::lanes::LaneMemory;
 use crate::plan::{EdgePlan, Wire};
-use onbeat_trace::record::WhenFull;
+use onbeat_trace::record::{Scheduler, WhenFull};
 
-/// Finds the stretches of a graph for `workers` workers, and returns them with notes for the user.
+/// Finds the stretches of a graph for some workers under a scheduler, and returns them with notes for the user.
 /// `wires` has places, `order` has the places down the graph, and `edges` comes from the plan for one worker.
 pub(crate) fn find(
     graph: &Graph,
     wires: &[Wire],
     order: &[usize],
     edges: &[EdgePlan],
-    workers: usize,
+    (workers, scheduler): (usize, Scheduler),
 ) -> (Recipe, Vec<String>) {
+    let is_event = scheduler == Scheduler::Event;
     let candidates = Candidates::new(graph, wires, edges);
     let mut notes = Vec::new();
     let mut may: Vec<bool> = vec![false; graph.operators.len()];
@@ -48,13 +50,17 @@ pub(crate) fn find(
             memories.push(memory(last));
         }
         let remembers = memories.contains(&LaneMemory::Finite);
-        let ends = if remembers { Ends::Rest } else { candidates.ends(first, last) };
-        let stretch = Stretch { operators, ends, remembers };
+        let ends = if remembers || is_event { Ends::Rest } else { candidates.ends(first, last) };
+        let stretch = Stretch { operators, ends, in_blocks: remembers || is_event };
+        let knows_marks = !memories.contains(&LaneMemory::Unmarked);
+        if is_event && !(knows_marks && (remembers || !candidates.is_pass(first, last))) {
+            continue;
+        }
         notes.push(candidates.describe(&stretch, workers));
         stretches.push(stretch);
     }
     let edges = edges.iter().map(|edge| (edge.capacity, edge.quantum_bytes.map(|bytes| bytes as usize)));
-    (Recipe { workers, edges: edges.collect(), stretches }, notes)
+    (Recipe { workers, edges: edges.collect(), stretches, is_tried: false }, notes)
 }
 
 /// Whether an operator that does not know the marks of lanes would meet one that needs them.
@@ -138,6 +144,17 @@ impl<'g> Candidates<'g> {
         self.edges[edge].when_full == WhenFull::Wait && !self.wires[edge].feedback
     }
 
+    /// Whether source, operators and sink have one step together, under any scheduler.
+    fn is_pass(&self, first: usize, last: usize) -> bool {
+        let role = |place: usize| self.graph.operators[place].role;
+        match self.ends(first, last) {
+            Ends::Copies { source, sink } | Ends::Turns { source, sink } => {
+                (role(source), role(sink)) == (Some(Role::Fill), Some(Role::Drain))
+            }
+            Ends::Rest => false,
+        }
+    }
+
     fn ends(&self, first: usize, last: usize) -> Ends {
         let (Some(&begin), [end]) = (self.into[first].first(), &self.out_of[last][..]) else {
             return Ends::Rest;
@@ -167,7 +184,7 @@ impl<'g> Candidates<'g> {
             Ends::Turns { .. } => "source and sink go from worker to worker, in order".to_string(),
             Ends::Rest => {
                 let first = &self.graph.operators[stretch.operators[0]].name;
-                let blocks = if stretch.remembers {
+                let blocks = if stretch.in_blocks {
                     ", in blocks that begin with the samples before them"
                 } else {
                     ""

@@ -12,6 +12,9 @@
 //! | other operators | two added operators on the first worker: `spread` and `gather` | `operator/link/spread` |
 //! | any, if an operator of the stretch remembers samples | the same, for blocks of chunks | `operator/link/blocks` |
 //!
+//! The scheduler `event` has such stretches too, always in blocks: the first copy is a part together with spread
+//! and gather, and each further one is a part of its own.
+//!
 //! The copies of an operator have the same name: the record adds up rows with equal names.
 
 mod block;
@@ -20,7 +23,7 @@ mod find;
 mod turns;
 
 pub(crate) use block::Way;
-pub(crate) use expand::{apply, expand};
+pub(crate) use expand::{Expanded, apply, expand};
 pub(crate) use find::find;
 pub(crate) use turns::{End, Upcoming};
 
@@ -31,6 +34,8 @@ pub(crate) struct Recipe {
     /// Capacity of each edge, and its quantum if it carries chunks.
     pub edges: Vec<(usize, Option<usize>)>,
     pub stretches: Vec<Stretch>,
+    /// Whether copies other than the first are used only if that is faster.
+    pub is_tried: bool,
 }
 
 impl Recipe {
@@ -46,8 +51,8 @@ pub(crate) struct Stretch {
     /// Operators of the chain, in order.
     pub operators: Vec<usize>,
     pub ends: Ends,
-    /// Whether one of them remembers samples.
-    pub remembers: bool,
+    /// Whether workers get blocks of chunks.
+    pub in_blocks: bool,
 }
 
 /// Kind of the ends of a stretch.

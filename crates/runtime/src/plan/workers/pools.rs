@@ -64,6 +64,7 @@ pub(super) fn custom(graph: &Graph, order: &[usize], options: &Options) -> Resul
         obtained: Vec::new(),
         notes,
         waves: Vec::new(),
+        lanes: Vec::new(),
     };
     for (number, pool) in pools.iter().enumerate() {
         let members: Vec<usize> = (0..names.len()).filter(|&operator| pool_of[operator] == number).collect();

@@ -2,6 +2,7 @@
 //! long steps take and however the run ends.
 
 mod chunks;
+mod memory;
 mod orders;
 mod plans;
 mod slow;
