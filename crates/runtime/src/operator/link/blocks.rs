@@ -8,7 +8,7 @@ use crate::operator::context::{Context, Lane};
 use crate::operator::lanes::{LaneNeeds, Marks};
 use crate::operator::message::{Message, Stamp};
 use crate::operator::ports::Merge;
-use crate::operator::{Operator, Step};
+use crate::operator::{Ending, Operator, Step};
 use crate::{Error, Input, Output, Ports};
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ pub(super) struct BlockSpread<M: Message> {
     /// Messages that the queue before each lane holds.
     capacity: usize,
     /// Samples before each lane, once it is known.
-    memory: Option<usize>,
+    memory: Memory,
     tail: Tail,
     /// Lane that gets the stream now.
     lane: usize,
@@ -42,6 +42,15 @@ pub(super) struct BlockSpread<M: Message> {
     /// What comes before the chunk in hand.
     pending: Option<Pending>,
     has_ended: bool,
+}
+
+/// What the lanes need to continue the stream.
+#[derive(Debug, Clone, Copy)]
+enum Memory {
+    Unknown,
+    Samples(usize),
+    /// So many samples that no block is worth them.
+    TooLong(usize),
 }
 
 /// Change to another lane.
@@ -127,7 +136,7 @@ impl<M: Message> BlockSpread<M> {
             needs,
             trial: sizes.is_tried.then(LaneTrial::new),
             capacity: sizes.capacity,
-            memory: None,
+            memory: Memory::Unknown,
             tail: Tail { sample_bytes: M::SAMPLE_BYTES.unwrap_or(1).max(1), ..Tail::default() },
             lane: 0,
             until: vec![0; sizes.workers],
@@ -141,7 +150,10 @@ impl<M: Message> BlockSpread<M> {
     /// Begins a block with this chunk. Returns the lane that gets it.
     fn begin_block(&mut self, cx: &mut Context, chunk: &Chunk<u8>) -> usize {
         self.left = FEWEST;
-        let Some(memory) = self.memory.filter(|&memory| self.tail.has(memory)) else { return self.lane };
+        let Memory::Samples(memory) = self.memory else { return self.lane };
+        if !self.tail.has(memory) {
+            return self.lane;
+        }
         let history = self.tail.len();
         let bytes = chunk.capacity().max(self.tail.sample_bytes);
         let messages = history.div_ceil(bytes / self.tail.sample_bytes).max(1);
@@ -177,10 +189,10 @@ impl<M: Message> BlockSpread<M> {
 
     fn send(&mut self, cx: &mut Context, chunk: Chunk<u8>) -> Result<(), Error> {
         match self.memory {
-            Some(memory) => self.tail.extend(&chunk, memory),
-            None => {
+            Memory::Samples(memory) => self.tail.extend(&chunk, memory),
+            _ => {
                 self.tail.pass(chunk.len());
-                self.memory = self.needs.samples();
+                self.find_memory();
             }
         }
         self.rate_hz = chunk.rate_hz();
@@ -188,6 +200,14 @@ impl<M: Message> BlockSpread<M> {
         self.left = self.left.saturating_sub(1);
         let message = M::from_bytes(chunk).expect("the spread of a lane with memory has chunks");
         self.outs[self.lane].push(cx, message)
+    }
+
+    /// Finds out how many samples the lanes need, unless that is known.
+    fn find_memory(&mut self) {
+        if let (Memory::Unknown, Some(memory)) = (self.memory, self.needs.samples()) {
+            let fits = memory.saturating_mul(self.tail.sample_bytes) <= self.tail.bytes.capacity();
+            self.memory = if fits { Memory::Samples(memory) } else { Memory::TooLong(memory) };
+        }
     }
 
     /// The end of the stream needs a step of its own.
@@ -258,6 +278,20 @@ impl<M: Message> Operator for BlockSpread<M> {
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let edges = self.outs[1..].iter().flat_map(Output::numbers).collect();
         Lane::watch(cx, edges);
+        let quantum = self.outs[0].link.quantum().unwrap_or(0) as usize;
+        let most = (self.capacity / 3).saturating_mul(quantum) / LEAST as usize;
+        self.tail.bytes.reserve_exact(most);
+        Ok(())
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        if let (Memory::TooLong(memory), true) = (self.memory, ending != Ending::Failed) {
+            cx.note(format!(
+                "all chunks stayed with one copy: each other one would have needed {memory} samples again before \
+                 it goes on, and {} fit; a larger quantum of the edge helps",
+                self.tail.bytes.capacity() / self.tail.sample_bytes
+            ));
+        }
         Ok(())
     }
 

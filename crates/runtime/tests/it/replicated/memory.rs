@@ -151,5 +151,7 @@ fn a_long_memory_stays_with_one_worker() {
         assert_eq!((came[0], came[50], came[100]), (100_001.0, 150_001.0, 200_001.0));
         let other = record.edges.iter().find(|edge| edge.from == "sum.spread.1").unwrap();
         assert_eq!(other.sent, 0);
+        let note = record.notes.iter().find(|note| note.contains("202000 samples again"));
+        assert!(note.is_some(), "{:?}", record.notes);
     });
 }
