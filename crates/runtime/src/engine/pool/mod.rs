@@ -81,6 +81,8 @@ struct PoolThread {
     /// Parts kept for this thread, oldest first.
     list: VecDeque<u32>,
     counts: SharingCounts,
+    /// Whether the part that it runs, or ran last, gets blocks of work.
+    is_in_lane: bool,
     /// Part claimed last of the thread's own offers.
     claimed: u32,
 }
@@ -165,7 +167,9 @@ impl<P: PoolPart> ThreadPool<P> {
             };
             // Relaxed: a hint.
             let is_heavy = || self.is_heavy[part as usize].load(Ordering::Relaxed);
-            if self.heavy_ns == 0 || self.is_lane[part as usize] || is_heavy() {
+            // What a lane has done is for a part that has other work, too: it is not to wait for this thread.
+            let is_apart = self.is_lane[part as usize] || thread.is_in_lane;
+            if self.heavy_ns == 0 || is_apart || is_heavy() {
                 self.offer(self.last_thread(part), part, &mut thread.counts);
             } else if let Some(before) = thread.next.replace(part) {
                 thread.list.push_back(before);
@@ -245,6 +249,7 @@ impl<P: PoolPart> ThreadPool<P> {
             next: None,
             list: VecDeque::with_capacity(self.is_heavy.len()),
             counts: SharingCounts::default(),
+            is_in_lane: false,
             claimed: u32::MAX,
         }));
     }
@@ -284,7 +289,10 @@ impl<P: PoolPart> ThreadPool<P> {
                 if self.last_thread(part) != thread {
                     self.last_thread[part as usize].store(thread as u32, Ordering::Relaxed);
                 }
-                with_thread(|thread| thread.counts.taken += 1);
+                with_thread(|thread| {
+                    thread.counts.taken += 1;
+                    thread.is_in_lane = self.is_lane[part as usize];
+                });
                 return Some((part, item));
             }
         }

@@ -134,7 +134,7 @@ impl<M: Message> BlockSpread<M> {
             input: Input::default(),
             outs: (0..sizes.workers).map(|_| Output::default()).collect(),
             needs,
-            trial: sizes.is_tried.then(LaneTrial::new),
+            trial: sizes.is_tried.then(LaneTrial::default),
             capacity: sizes.capacity,
             memory: Memory::Unknown,
             tail: Tail { sample_bytes: M::SAMPLE_BYTES.unwrap_or(1).max(1), ..Tail::default() },
@@ -174,17 +174,12 @@ impl<M: Message> BlockSpread<M> {
     /// Whom the next block goes to. The first worker shares this one's: it works at once on what it gets,
     /// so the others are to have something first.
     fn choose(&self, cx: &mut Context, needed: usize) -> usize {
-        let emptiest = |cx: &Context| {
-            let others = (1..self.outs.len()).map(|worker| (worker, self.outs[worker].room(cx)));
-            others.filter(|&(_, room)| room >= needed).max_by_key(|&(_, room)| room)
-        };
-        if let Some((worker, _)) = emptiest(cx) {
-            return worker;
-        }
         for out in &self.outs[1..] {
             out.poll_room(cx);
         }
-        emptiest(cx).map_or(0, |(worker, _)| worker)
+        let others = (1..self.outs.len()).map(|worker| (worker, self.outs[worker].room(cx)));
+        let wanting = others.filter(|&(_, room)| room >= needed);
+        wanting.max_by_key(|&(_, room)| room).map_or(0, |(worker, _)| worker)
     }
 
     fn send(&mut self, cx: &mut Context, chunk: Chunk<u8>) -> Result<(), Error> {

@@ -1,85 +1,84 @@
 //! Measures whether several lanes are faster than one, while the run goes on.
 
 /// Length of a measurement, and of the time before it in which the queues of the lanes fill or drain.
-const MEASURE_NS: u64 = 1_500_000;
+const MEASURE_NS: u64 = 2_000_000;
 const SETTLE_NS: u64 = 500_000;
 
-/// Times between two measurements of the slower way: the first one, and the longest. It doubles while the
-/// outcome stays the same.
+/// Measurements of each way, in turn.
+const ROUNDS: u32 = 2;
+
+/// Times from one comparison to the next: the first, and the longest. It doubles while the outcome stays.
 const FIRST_NS: u64 = 50_000_000;
 const LONGEST_NS: u64 = 2_000_000_000;
 
 /// What several lanes must gain: less is noise, and costs another core.
 const GAIN: f64 = 1.05;
 
-/// Which way is measured or in use.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
-    One,
-    Several,
-}
-
 /// Decides between one lane and several.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LaneTrial {
-    way: Way,
-    /// Samples per nanosecond in one lane, when it was measured last.
-    one: Option<f64>,
+    /// Whether blocks may go to any lane now.
+    is_shared: bool,
+    /// Whether several lanes were faster last time.
+    wins: bool,
+    /// Measurements done in this comparison; `None` while the better way is in use.
+    measured: Option<u32>,
+    /// Samples and nanoseconds that were measured in one lane, and in several.
+    sums: [(u64, u64); 2],
     /// Time from which on samples count, and the number before it; `None` until the queues have settled.
     begin: Option<(u64, u64)>,
     /// End of the present phase; 0 before the first.
     until_ns: u64,
-    /// Whether a phase is a measurement. Otherwise the better way is in use.
-    measures: bool,
     pause_ns: u64,
 }
 
 impl LaneTrial {
-    pub fn new() -> Self {
-        LaneTrial { way: Way::One, one: None, begin: None, until_ns: 0, measures: true, pause_ns: FIRST_NS }
-    }
-
     /// Whether the next block may go to any lane. `sample` is the number of its first sample.
     pub fn is_shared(&mut self, now_ns: u64, sample: u64) -> bool {
         if self.until_ns == 0 {
-            self.phase(Way::One, true, now_ns);
-        }
-        if self.measures && self.begin.is_none() && now_ns + MEASURE_NS >= self.until_ns {
-            self.begin = Some((now_ns, sample));
+            self.compare(now_ns);
         }
         if now_ns >= self.until_ns {
             self.end_phase(now_ns, sample);
+        } else if self.begin.is_none() && now_ns + MEASURE_NS >= self.until_ns {
+            self.begin = Some((now_ns, sample));
         }
-        self.way == Way::Several
+        self.is_shared
     }
 
     fn end_phase(&mut self, now_ns: u64, sample: u64) {
-        if !self.measures {
-            // One lane is always measured first: what comes before and after the lanes may have changed.
-            return self.phase(Way::One, true, now_ns);
+        let Some(measured) = self.measured else { return self.compare(now_ns) };
+        if let Some((begin_ns, before)) = self.begin {
+            let (samples, time_ns) = &mut self.sums[usize::from(self.is_shared)];
+            *samples += sample - before;
+            *time_ns += now_ns - begin_ns;
         }
-        let rate = self.begin.map_or(0.0, |(begin_ns, before)| {
-            (sample - before) as f64 / now_ns.saturating_sub(begin_ns).max(1) as f64
-        });
-        match self.way {
-            Way::One => {
-                self.one = Some(rate);
-                self.phase(Way::Several, true, now_ns);
-            }
-            Way::Several => {
-                let wins = self.one.is_some_and(|one| rate > GAIN * one);
-                self.phase(if wins { Way::Several } else { Way::One }, false, now_ns);
-            }
+        if measured + 1 < 2 * ROUNDS {
+            self.measure(!self.is_shared, measured + 1, now_ns);
+        } else {
+            self.decide(now_ns);
         }
     }
 
-    fn phase(&mut self, way: Way, measures: bool, now_ns: u64) {
-        let length_ns = if measures { SETTLE_NS + MEASURE_NS } else { self.pause_ns };
-        if !measures {
-            self.pause_ns = (2 * self.pause_ns).min(LONGEST_NS);
-        }
-        (self.way, self.measures, self.begin) = (way, measures, None);
-        self.until_ns = now_ns + length_ns;
+    /// Begins a comparison.
+    fn compare(&mut self, now_ns: u64) {
+        self.sums = [(0, 0); 2];
+        self.measure(false, 0, now_ns);
+    }
+
+    fn measure(&mut self, is_shared: bool, measured: u32, now_ns: u64) {
+        (self.is_shared, self.measured, self.begin) = (is_shared, Some(measured), None);
+        self.until_ns = now_ns + SETTLE_NS + MEASURE_NS;
+    }
+
+    fn decide(&mut self, now_ns: u64) {
+        let rate = |(samples, time_ns): (u64, u64)| samples as f64 / time_ns.max(1) as f64;
+        let [one, several] = self.sums;
+        let wins = rate(several) > GAIN * rate(one);
+        let is_same = std::mem::replace(&mut self.wins, wins) == wins && self.pause_ns > 0;
+        self.pause_ns = if is_same { (2 * self.pause_ns).min(LONGEST_NS) } else { FIRST_NS };
+        (self.is_shared, self.measured) = (wins, None);
+        self.until_ns = now_ns + self.pause_ns;
     }
 }
 
@@ -90,7 +89,7 @@ mod tests {
     /// Runs for some milliseconds at these rates, in samples per microsecond. Returns the share of blocks that
     /// went to all lanes in the second half.
     fn shared(one: u64, several: u64, ms: u64) -> f64 {
-        let mut trial = LaneTrial::new();
+        let mut trial = LaneTrial::default();
         let (mut sample, mut blocks, mut spread) = (0, 0.0, 0.0);
         for us in (0..ms * 1_000).step_by(10) {
             let is_shared = trial.is_shared(us * 1_000 + 1, sample);
@@ -113,7 +112,7 @@ mod tests {
     /// In time that stands still, nothing is measured.
     #[test]
     fn stays_in_one_lane_without_a_clock() {
-        let mut trial = LaneTrial::new();
+        let mut trial = LaneTrial::default();
         assert!((0..1_000).all(|sample| !trial.is_shared(7, 100 * sample)));
     }
 }

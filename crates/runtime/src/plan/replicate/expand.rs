@@ -10,6 +10,7 @@ use crate::operator::link::Initial;
 use crate::operator::link::SpreadSizes;
 use crate::operator::message::Value;
 use crate::operator::ports::{Described, Ports};
+use crate::operator::when::When;
 use crate::operator::{Operator, Step};
 use crate::plan::{GraphError, Wire, wires};
 use crate::{Context, Error};
@@ -248,9 +249,17 @@ impl Expansion<'_> {
         let (head, tail) = (add("spread", head), add("gather", tail));
         let (takers, senders) = (self.inputs[first][0].clone(), self.outs[last][0].clone());
         for (worker, taker) in takers.into_iter().enumerate() {
-            self.connect((head, worker), taker, ends[0], WhenFull::Wait, None);
+            // The first lane works at once on what it gets. A whole block before it would be in the way of the
+            // next one for others.
+            let is_next = stretch.in_blocks && worker == 0;
+            let edge = if is_next { (had.max(2), ends[0].1) } else { ends[0] };
+            self.connect((head, worker), taker, edge, WhenFull::Wait, None);
         }
         for (worker, sender) in senders.into_iter().enumerate() {
+            if stretch.in_blocks && worker > 0 {
+                // A lane that is ahead goes on when it can do several chunks, not after each that is taken.
+                self.made.graph.operators[sender.0].when.push(When::room("", ends[1].0.div_ceil(4)));
+            }
             self.connect(sender, (tail, worker), ends[1], WhenFull::Wait, None);
         }
         self.inputs[first][0] = vec![(head, 0)];
