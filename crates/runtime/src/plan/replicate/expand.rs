@@ -50,12 +50,18 @@ const LANE_LEAST: usize = 16;
 const LANE_MOST: usize = 256;
 
 /// Placeholder for an operator that is still in the given graph.
-struct Elsewhere;
+#[derive(Default)]
+struct Elsewhere {
+    has_replica: bool,
+}
 
 impl Operator for Elsewhere {
     fn ports(&mut self, _: &mut Ports) {}
     fn step(&mut self, _: &mut Context) -> Result<Step, Error> {
         Ok(Step::Done)
+    }
+    fn replica(&self) -> Option<Box<dyn Operator>> {
+        self.has_replica.then(|| Box::new(Elsewhere { has_replica: true }) as _)
     }
 }
 
@@ -104,7 +110,8 @@ pub(crate) fn expand(from: &Graph, wires: &[Wire], recipe: &Recipe) -> Expanded 
         }
     }
     for place in (0..count).filter(|&place| builder.stretch_of[place].is_none()).collect::<Vec<_>>() {
-        let here = builder.copy(place, Box::new(Elsewhere), Make::Own(place), 0);
+        let has_replica = from.operators[place].operator.replica().is_some();
+        let here = builder.copy(place, Box::new(Elsewhere { has_replica }), Make::Own(place), 0);
         builder.stand_for(place, &[here]);
     }
     for (number, stretch) in recipe.stretches.iter().enumerate() {
@@ -129,12 +136,12 @@ impl Expansion<'_> {
 
     /// Adds a node like that of the given graph, with another operator and without conditions.
     fn copy(&mut self, place: usize, mut operator: Box<dyn Operator>, make: Make, worker: usize) -> usize {
-        let Node { name, kind, ports, deadline_ns, budget_ns, on_miss, cost_ns, on_error, .. } =
+        let Node { name, kind, role, ports, deadline_ns, budget_ns, on_miss, cost_ns, on_error, .. } =
             &self.from.operators[place];
         let node = Node {
             name: name.clone(),
             kind: kind.clone(),
-            role: Role::of(&mut *operator),
+            role: if matches!(make, Make::Own(_)) { *role } else { Role::of(&mut *operator) },
             operator,
             ports: ports.clone(),
             deadline_ns: *deadline_ns,
@@ -177,7 +184,7 @@ impl Expansion<'_> {
                         replica.ports(&mut Ports::describe(&mut Described::default()));
                         self.copy(place, replica, Make::Made, worker)
                     }
-                    _ => self.copy(place, Box::new(Elsewhere), Make::Turn { place, worker }, worker),
+                    _ => self.copy(place, Box::<Elsewhere>::default(), Make::Turn { place, worker }, worker),
                 })
                 .collect();
             self.stand_for(place, &copies);
