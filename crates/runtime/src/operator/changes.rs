@@ -1,11 +1,12 @@
 //! Parameters that change while a stream runs, each at its sample.
 
-use crate::Error;
 use crate::operator::kernel::Change;
+use crate::operator::lanes::LaneOrder;
+use crate::{Error, Value};
 use std::collections::VecDeque;
 
 /// Changes that may wait for their sample at one operator.
-const WAITING: usize = 1000;
+pub(crate) const WAITING: usize = 1000;
 
 /// Changes of a kernel that are still to come, by rising sample.
 pub(crate) struct Changes<K>(VecDeque<(u64, Change<K>)>);
@@ -29,6 +30,25 @@ impl<K> Changes<K> {
         }
         let after = self.0.partition_point(|&(other, _)| other <= sample);
         self.0.insert(after, (sample, change));
+        Ok(())
+    }
+
+    /// Number of changes that are left.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds changes that all copies in a lane make at the same samples.
+    #[cold]
+    pub fn add_orders(
+        &mut self,
+        orders: Vec<LaneOrder>,
+        change: impl Fn(&str, &Value) -> Result<Change<K>, Error>,
+    ) -> Result<(), Error> {
+        for LaneOrder { name, value, sample, .. } in orders {
+            let after = self.0.partition_point(|&(other, _)| other <= sample);
+            self.0.insert(after, (sample, change(&name, &value)?));
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Info};
 use crate::operator::inline::{Inline, Shortcut};
 use crate::operator::kernel::{Map, Ratio};
-use crate::operator::lanes::{LaneMemory, LaneSlot, Marks, not_between_steps};
+use crate::operator::lanes::{LaneCopy, LaneMemory, LaneSlot, Marks};
 use crate::operator::stream::{check_rate, say};
 use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Value};
@@ -44,10 +44,9 @@ pub struct InPlace<F: Map> {
     is_finite: bool,
 }
 
-/// What a map with finite memory keeps in a lane.
-#[derive(Default)]
+/// What the operator keeps in a lane.
 struct MapLane {
-    slot: LaneSlot,
+    copy: LaneCopy,
     /// Whether the last chunk was history.
     in_history: bool,
 }
@@ -115,7 +114,12 @@ impl<F: Map> InPlace<F> {
     /// Resumes and begins where the marks of a chunk say so.
     #[inline(never)]
     fn heed_marks(&mut self, info: &Info) -> Result<(), Error> {
-        let (Some(lane), Some(_)) = (&mut self.lane, self.map.finite()) else { return Ok(()) };
+        let Some(lane) = &mut self.lane else { return Ok(()) };
+        if lane.copy.has_placed() {
+            let orders = lane.copy.take_placed();
+            self.changes.add_orders(orders, |name, value| self.map.change(name, value))?;
+            self.usual_hz = UNUSUAL;
+        }
         let was_in_history = std::mem::replace(&mut lane.in_history, info.marks.has(Marks::HISTORY));
         if info.marks.has(Marks::RESUME) {
             if check_rate(&mut self.rate_hz, info.rate_hz)? {
@@ -140,7 +144,7 @@ impl<F: Map> InPlace<F> {
         self.map.start(rate_hz)?;
         if let Some(lane) = &self.lane {
             let memory = self.map.finite().map_or(0, |finite| finite.memory());
-            lane.slot.tell(memory, Ratio { up: 1, down: 1 });
+            lane.copy.slot.tell(memory, Ratio { up: 1, down: 1 });
         }
         Ok(())
     }
@@ -214,9 +218,9 @@ impl<F: Map> Operator for InPlace<F> {
     }
 
     fn lane_replica(&self, slot: LaneSlot) -> Option<Box<dyn Operator>> {
-        let lane = Some(Box::new(MapLane { slot, in_history: false }));
+        let lane = Some(Box::new(MapLane { copy: LaneCopy::new(slot), in_history: false }));
         let copy = InPlace::new(self.map.replica()?);
-        Some(Box::new(InPlace { is_replica: !copy.is_finite, lane, ..copy }))
+        Some(Box::new(InPlace { lane, ..copy }))
     }
 
     fn settable(&self) -> &'static [&'static str] {
@@ -225,14 +229,17 @@ impl<F: Map> Operator for InPlace<F> {
 
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         let change = self.map.change(name, value)?;
-        if self.lane.is_some() && self.is_finite {
-            return Err(not_between_steps(name));
+        if let Some(lane) = &mut self.lane {
+            return lane.copy.give(name, value, None, self.changes.len());
         }
         change(&mut self.map)
     }
 
     fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
         let change = self.map.change(name, value)?;
+        if let Some(lane) = &mut self.lane {
+            return lane.copy.give(name, value, Some(sample), self.changes.len());
+        }
         self.usual_hz = UNUSUAL;
         self.changes.add(sample, self.received.0, change)
     }

@@ -6,7 +6,7 @@ use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Info, Tag};
 use crate::operator::inline::{Inline, Shortcut};
 use crate::operator::kernel::{Kernel, Ratio};
-use crate::operator::lanes::{LaneMemory, LaneSlot, not_between_steps};
+use crate::operator::lanes::{LaneMemory, LaneSlot};
 use crate::operator::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Progress, Value};
@@ -122,7 +122,7 @@ impl<K: Kernel> Stream<K> {
             self.kernel.start(rate_hz)?;
             if let Some(lane) = &self.lane {
                 let memory = self.kernel.finite().map_or(0, |finite| finite.memory());
-                lane.slot.tell(memory, self.kernel.ratio());
+                lane.copy.slot.tell(memory, self.kernel.ratio());
             }
         }
         Ok(())
@@ -302,7 +302,7 @@ impl<K: Kernel> Operator for Stream<K> {
     fn lane_replica(&self, slot: LaneSlot) -> Option<Box<dyn Operator>> {
         let lane = Some(Box::new(StreamLane::new(slot)));
         let copy = Stream::new(self.kernel.replica()?);
-        Some(Box::new(Stream { is_replica: copy.is_plain, lane, ..copy }))
+        Some(Box::new(Stream { lane, ..copy }))
     }
 
     fn settable(&self) -> &'static [&'static str] {
@@ -311,14 +311,17 @@ impl<K: Kernel> Operator for Stream<K> {
 
     fn set(&mut self, _: &mut Context, name: &str, value: &Value) -> Result<(), Error> {
         let change = self.kernel.change(name, value)?;
-        if self.lane.is_some() && self.is_finite {
-            return Err(not_between_steps(name));
+        if let Some(lane) = &mut self.lane {
+            return lane.copy.give(name, value, None, self.changes.len());
         }
         change(&mut self.kernel)
     }
 
     fn set_at(&mut self, _: &mut Context, name: &str, value: &Value, sample: u64) -> Result<(), Error> {
         let change = self.kernel.change(name, value)?;
+        if let Some(lane) = &mut self.lane {
+            return lane.copy.give(name, value, Some(sample), self.changes.len());
+        }
         self.changes.add(sample, self.position(), change)
     }
 }
@@ -333,6 +336,9 @@ impl<K: Kernel> Inline for Stream<K> {
         self.check_rate(info.rate_hz)?;
         if self.is_replica {
             (self.received, self.sent) = (info.start, info.start);
+        }
+        if self.lane.is_some() {
+            self.heed_marks(info, from.len())?;
         }
         let (from, to) = (bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to));
         let has_tags = !(info.tags.is_empty() && self.tags.is_empty());

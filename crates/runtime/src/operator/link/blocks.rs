@@ -183,6 +183,8 @@ impl<M: Message> BlockSpread<M> {
     }
 
     fn send(&mut self, cx: &mut Context, chunk: Chunk<u8>) -> Result<(), Error> {
+        let begin = self.tail.end;
+        self.needs.hand_out(begin, begin + (chunk.len() / self.tail.sample_bytes) as u64);
         match self.memory {
             Memory::Samples(memory) => self.tail.extend(&chunk, memory),
             _ => {

@@ -4,12 +4,12 @@ use super::Stream;
 use crate::operator::Step;
 use crate::operator::chunk::{Chunk, Info};
 use crate::operator::kernel::{Kernel, Ratio};
-use crate::operator::lanes::{LaneSlot, Marks};
+use crate::operator::lanes::{LaneCopy, LaneSlot, Marks};
 use crate::{Context, Error};
 
 /// What the operator keeps in a lane.
 pub(super) struct StreamLane {
-    pub slot: LaneSlot,
+    pub copy: LaneCopy,
     /// Marks of the chunk in hand.
     marks: Marks,
     /// Samples of the history that it does not use: outputs begin at a multiple of `Ratio::down`.
@@ -22,7 +22,13 @@ pub(super) struct StreamLane {
 
 impl StreamLane {
     pub fn new(slot: LaneSlot) -> Self {
-        StreamLane { slot, marks: Marks::NONE, skip: 0, resumes: false, has_ended: false }
+        StreamLane {
+            copy: LaneCopy::new(slot),
+            marks: Marks::NONE,
+            skip: 0,
+            resumes: false,
+            has_ended: false,
+        }
     }
 
     /// Marks of the chunk that is sent now, before the end of a block.
@@ -37,11 +43,22 @@ impl<K: Kernel> Stream<K> {
     /// that are skipped.
     pub(super) fn heed_marks(&mut self, info: &Info, len: usize) -> Result<usize, Error> {
         let Some(lane) = &mut self.lane else { return Ok(0) };
+        if lane.copy.has_placed() {
+            let orders = lane.copy.take_placed();
+            self.changes.add_orders(orders, |name, value| self.kernel.change(name, value))?;
+        }
         let before = std::mem::replace(&mut lane.marks, info.marks);
         if info.marks.has(Marks::RESUME) {
             lane.resumes = true;
         }
-        let Some(finite) = self.kernel.finite() else { return Ok(0) };
+        let Some(finite) = self.kernel.finite() else {
+            if info.marks.has(Marks::RESUME) {
+                (self.received, self.sent) = (info.start, info.start);
+                self.tags.clear();
+                self.changes.make(info.start, &mut self.kernel)?;
+            }
+            return Ok(0);
+        };
         if info.marks.has(Marks::RESUME) {
             let Ratio { up, down } = self.kernel.ratio();
             let begin = info.start.next_multiple_of(u64::from(down));

@@ -5,7 +5,7 @@ use crate::base::on_error::OnError;
 use crate::graph::limits::OnMiss;
 use crate::graph::{EdgeDef, Graph, Node, PathDef, PortRef};
 use crate::operator::inline::Role;
-use crate::operator::lanes::{LaneMemory, LaneNeeds, LaneSlot};
+use crate::operator::lanes::LaneNeeds;
 use crate::operator::link::Initial;
 use crate::operator::link::SpreadSizes;
 use crate::operator::message::Value;
@@ -169,10 +169,7 @@ impl Expansion<'_> {
         };
         let mut needs = LaneNeeds::default();
         for place in stretch.lane() {
-            let slot = LaneSlot::default();
-            if self.from.operators[place].operator.lane_memory() == LaneMemory::Finite {
-                needs.0.push(slot.clone());
-            }
+            let slot = needs.add();
             let replica = |place: usize| match stretch.in_blocks {
                 true => self.from.operators[place].operator.lane_replica(slot.clone()),
                 false => self.from.operators[place].operator.replica(),

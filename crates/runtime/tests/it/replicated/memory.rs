@@ -107,14 +107,14 @@ fn a_parameter_changes_at_its_sample_on_every_worker() {
         until(&run, |_| came.lock().unwrap().len() > 100_000);
         run.pause().unwrap();
         until(&run, |status| status.edges.iter().all(|edge| edge.depth == 0));
-        let refused = run.set("gain", "gain", 3.0, None).unwrap_err().to_string();
-        assert!(refused.contains("say at which sample it changes"), "{refused}");
         // What a lane holds in hand is not in a queue.
         let begin = came.lock().unwrap().len() as u64 + 10_000;
         let samples: Vec<u64> = (0..40).map(|change| begin + 1_237 * change).collect();
         for (change, &sample) in samples.iter().enumerate() {
             run.set("gain", "gain", change as f64 + 2.0, Some(sample)).unwrap();
         }
+        let late = run.set("gain", "gain", 0.0, Some(1)).unwrap_err().to_string();
+        assert!(late.contains("operator `gain`: sample 1 has gone by: sample "), "{late}");
         run.resume().unwrap();
         until(&run, |_| came.lock().unwrap().len() as u64 > samples[39] + 100_000);
         over.store(true, Ordering::Relaxed);
@@ -132,6 +132,63 @@ fn a_parameter_changes_at_its_sample_on_every_worker() {
         let sent = |from: &str| record.edges.iter().find(|edge| edge.from == from).map(|edge| edge.sent);
         assert!(lanes.iter().all(|lane| sent(lane) > Some(20)), "{:?}", record.edges);
     });
+}
+
+/// From one sample on, whichever worker has it.
+#[test]
+fn a_parameter_changes_once_on_all_workers() {
+    watched(60, || {
+        for scheduler in [Scheduler::Replicated, Scheduler::Event] {
+            for is_plain in [false, true] {
+                let (graph, came, over) = graph("double", |graph| {
+                    match is_plain {
+                        true => graph.add_boxed("gain", "plain", Box::new(InPlace::new(PlainGain(1.0)))),
+                        false => graph.add_boxed("gain", "finite", Box::new(InPlace::new(Gain(1.0)))),
+                    };
+                    graph.add("double", Stream::new(Symmetric::new(0, 2)));
+                    graph.connect_names("ones.out", "gain.in");
+                    graph.connect_names("gain.out", "double.in");
+                });
+                let share = onbeat_runtime::Share::Always;
+                let options = Options { scheduler, share, workers: Some(2), ..Options::default() };
+                let run = graph.start(&options).unwrap();
+                for gain in 2..30 {
+                    let len = came.lock().unwrap().len();
+                    until(&run, |_| came.lock().unwrap().len() > len + 5_000);
+                    run.set("gain", "gain", f64::from(gain), None).unwrap();
+                }
+                until(&run, |_| came.lock().unwrap().last() == Some(&29.0));
+                over.store(true, Ordering::Relaxed);
+                run.wait().unwrap();
+                let came = came.lock().unwrap();
+                assert!(came.is_sorted(), "{scheduler}, {is_plain}");
+                assert_eq!(came.chunk_by(|x, y| x == y).count(), 29, "{scheduler}, {is_plain}");
+            }
+        }
+    });
+}
+
+#[derive(Clone)]
+struct PlainGain(f32);
+
+impl Map for PlainGain {
+    type Sample = f32;
+    fn map(&mut self, samples: &mut [f32]) {
+        samples.iter_mut().for_each(|x| *x *= self.0);
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+    fn settable(&self) -> &'static [&'static str] {
+        &["gain"]
+    }
+    fn change(&self, name: &str, value: &Value) -> Result<Change<Self>, Error> {
+        let gain: f32 = value.read(name)?;
+        tried(self, move |it| {
+            it.0 = gain;
+            Ok(())
+        })
+    }
 }
 
 /// A window longer than a block can be worth: one worker does it all.

@@ -6,9 +6,14 @@
 //! chunk, but what they send for it is history again, and the end of the lane drops it. So they are as if
 //! they had seen the whole stream when the first own chunk comes. An empty chunk ends the block.
 
+mod orders;
+
+pub(crate) use orders::{LaneCopy, LaneOrder};
+
 use super::kernel::Ratio;
-use crate::Error;
-use std::sync::{Arc, OnceLock};
+use onbeat_queue::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use orders::Orders;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a chunk means in a lane; none of it outside of lanes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,39 +71,94 @@ pub enum LaneMemory {
     Finite,
 }
 
-/// Where the copies of one operator say what they need. The first that starts says it.
+/// Where the copies of one operator say what they need, and what they agree about. The first that starts says it.
 #[doc(hidden)]
 #[derive(Debug, Clone, Default)]
-pub struct LaneSlot(Arc<OnceLock<(usize, Ratio)>>);
+pub struct LaneSlot(Arc<SlotState>);
+
+#[derive(Debug, Default)]
+struct SlotState {
+    known: OnceLock<(usize, Ratio)>,
+    flow: Arc<LaneFlow>,
+    /// Samples of the operator, for so many before the stretch.
+    scale: OnceLock<(u64, u64)>,
+    copies: AtomicU32,
+    orders: Mutex<Orders>,
+    /// Number of orders whose sample is known.
+    placed: AtomicU64,
+}
+
+/// What the spread and all operators of a stretch share.
+#[derive(Debug, Default)]
+struct LaneFlow {
+    /// Number of orders that the spread has not seen.
+    given: AtomicU32,
+    /// Number of the next sample that the spread hands out.
+    end: AtomicU64,
+}
 
 impl LaneSlot {
     pub(crate) fn tell(&self, memory: usize, ratio: Ratio) {
-        self.0.get_or_init(|| (memory, ratio));
+        self.0.known.get_or_init(|| (memory, ratio));
     }
 }
 
-/// The error for a parameter that would change at another sample in each lane.
-pub(crate) fn not_between_steps(name: &str) -> Error {
-    Error::new(format!(
-        "`{name}` belongs to an operator with a copy on each worker, and would change at another sample in each: \
-         say at which sample it changes"
-    ))
+impl SlotState {
+    /// Number of a sample of the operator, from that of the sample before the stretch at the same instant.
+    fn scale(&self, sample: u64) -> u64 {
+        let (up, down) = self.scale.get().copied().unwrap_or((1, 1));
+        (u128::from(sample) * u128::from(up)).div_ceil(u128::from(down)) as u64
+    }
 }
 
 /// What all operators of a lane need, in their order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LaneNeeds(pub Vec<LaneSlot>);
+pub(crate) struct LaneNeeds {
+    slots: Vec<LaneSlot>,
+    flow: Arc<LaneFlow>,
+}
 
 impl LaneNeeds {
+    /// Adds an operator at the end.
+    pub fn add(&mut self) -> LaneSlot {
+        let slot = LaneSlot(Arc::new(SlotState { flow: Arc::clone(&self.flow), ..SlotState::default() }));
+        self.slots.push(slot.clone());
+        slot
+    }
+
     /// Number of samples of history before the first operator; `None` until all operators have started.
     pub fn samples(&self) -> Option<usize> {
-        self.0.iter().rev().try_fold(0, |sent: usize, LaneSlot(slot)| {
-            let &(memory, Ratio { up, down }) = slot.get()?;
+        let samples = self.slots.iter().rev().try_fold(0, |sent: usize, LaneSlot(slot)| {
+            let &(memory, Ratio { up, down }) = slot.known.get()?;
             let (up, down) = (up as usize, down as usize);
             // An operator that changes the rate skips up to `down` samples when it resumes, and has sent an
             // output more or less than the ratio says.
             let slack = if up == down { 0 } else { 2 * down };
             Some(memory.saturating_add(sent.saturating_mul(down).div_ceil(up)).saturating_add(slack))
-        })
+        });
+        let mut scale = (1, 1);
+        for LaneSlot(slot) in self.slots.iter().filter(|_| samples.is_some()) {
+            slot.scale.get_or_init(|| scale);
+            if let Some(&(_, Ratio { up, down })) = slot.known.get() {
+                scale = (scale.0 * u64::from(up), scale.1 * u64::from(down));
+            }
+        }
+        samples
+    }
+
+    /// Says that the spread hands out the samples from `begin` to `end`. Orders that have come get a place.
+    #[inline]
+    pub fn hand_out(&self, begin: u64, end: u64) {
+        // Relaxed: a hint. The locks of the slots order what is read after it.
+        if self.flow.given.load(Ordering::Relaxed) > 0 {
+            self.place(begin);
+        }
+        self.flow.end.store(end, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn place(&self, next: u64) {
+        self.flow.given.store(0, Ordering::Relaxed);
+        self.slots.iter().for_each(|LaneSlot(slot)| slot.place(next));
     }
 }
