@@ -17,9 +17,13 @@ mod demod;
 mod fields;
 mod frame;
 mod known;
+#[cfg(test)]
+mod plain;
 mod position;
+mod preambles;
 mod search;
 mod slicer;
+mod starts;
 
 pub use decode::Decode;
 pub use demod::Demod;

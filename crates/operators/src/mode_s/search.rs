@@ -3,42 +3,24 @@
 use super::Frame;
 use super::frame::remainder;
 use super::known::Known;
-use super::slicer::{PHASES, first_bytes, slice};
+use super::preambles::{BLOCK, PREAMBLE, PreambleBlock, PreambleLoop};
+use super::slicer::{FRAME, PHASES};
+use super::starts::{FrameCandidate, FrameStart, GROUP, StartLoop};
+use crate::vectors::Vectors;
 
 /// Sample rate of the search: each pulse is as long as a sample.
 pub const RATE_HZ: f64 = 2e6;
 
-/// Samples of the preamble, 8 µs.
-const PREAMBLE: usize = 16;
-
 /// Samples that one attempt may need: the preamble, 112 bits of two samples, and one for positions after the
 /// sample.
-const WINDOW: usize = PREAMBLE + 2 * 112 + 1;
-
-/// Samples whose preambles are compared at once.
-const BLOCK: usize = 512;
+pub(super) const WINDOW: usize = FRAME + 1;
 
 /// Samples kept in addition to those that an attempt may need.
 const ROOM: usize = 16 << 10;
 
-// The limits below were tuned on a real recording of 0.18 s with one aircraft. Without any of them, the
-// search finds 150 distinct DF 17 frames there instead of 141, and takes seventeen times as long.
-
-/// Minimum ratio of the magnitudes in a preamble's pulses to those in its gaps.
-const PULSES_TO_GAPS: f32 = 1.1;
-
-/// The second weakest of the four pulses must have at least this share of their mean. The weakest may be
-/// missing.
-const LEAST_PULSE: f32 = 0.4;
-
-/// A preamble must stand out at least this share as clearly as it would one sample earlier or later.
-const PEAK: f32 = 0.8;
-
-/// Highest share of the first byte's power that its pulses do not explain.
-const UNEXPLAINED: f32 = 0.25;
-
-/// Positions are examined further if they explain the first byte as well as the best one, within this share.
-const NEARLY: f32 = 0.06;
+// The limits here and in `preambles.rs` were tuned on a real recording of 0.18 s with one aircraft. Without
+// any of them, the search finds 150 distinct DF 17 frames there instead of 141, and takes seventeen times as
+// long.
 
 /// The search for frames in a stream of magnitudes at 2 MS/s. Plain state: samples in, frames out.
 ///
@@ -58,23 +40,18 @@ const NEARLY: f32 = 0.06;
 /// samples were divided into calls.
 #[derive(Debug, Clone)]
 pub struct FrameSearch {
+    vectors: Vectors,
     /// Samples from number `first` on, after one that only serves for comparison.
     samples: Vec<f32>,
     first: u64,
     /// Next index of `samples` to examine; at least 1.
     at: usize,
+    /// The last block of preambles, and the number of the first one that no start was searched for at.
+    preambles: PreambleBlock,
+    ahead: u64,
+    /// Starts that were found ahead, the next one last.
+    starts: Vec<FrameStart>,
     known: Known,
-}
-
-/// A frame candidate.
-#[derive(Clone, Copy)]
-struct FrameCandidate {
-    /// The bytes, then zeros.
-    bytes: [u8; 16],
-    /// Number of bytes.
-    len: usize,
-    /// Distance between the samples and the pulses of these bits at this position.
-    distance: f32,
 }
 
 impl FrameSearch {
@@ -82,7 +59,16 @@ impl FrameSearch {
     pub fn new(age: u64) -> Self {
         let mut samples = Vec::with_capacity(ROOM + WINDOW);
         samples.push(0.0);
-        FrameSearch { samples, first: 0, at: 1, known: Known::new(age) }
+        FrameSearch {
+            vectors: Vectors::new(),
+            samples,
+            first: 0,
+            at: 1,
+            preambles: PreambleBlock::default(),
+            ahead: 0,
+            starts: Vec::with_capacity(GROUP + 1),
+            known: Known::new(age),
+        }
     }
 
     /// Takes as many samples as there is room for, and returns their number. Call [`next`](FrameSearch::next)
@@ -94,6 +80,7 @@ impl FrameSearch {
             self.samples.truncate(self.samples.len() - done);
             self.first += done as u64;
             self.at = 1;
+            self.starts.iter_mut().for_each(|start| start.at = start.at.saturating_sub(done));
         }
         let count = samples.len().min(self.samples.capacity() - self.samples.len());
         self.samples.extend(samples[..count].iter().map(|x| magnitude(*x)));
@@ -108,35 +95,63 @@ impl FrameSearch {
     /// Returns the next frame in the samples taken.
     #[allow(clippy::should_implement_trait, reason = "there may be another one after none")]
     pub fn next(&mut self) -> Option<Frame> {
-        while self.at + WINDOW < self.samples.len() {
-            let places = (self.samples.len() - WINDOW - self.at).min(BLOCK);
-            let mut clear = [0.0; BLOCK + 2];
-            let clear = &mut clear[..places + 2];
-            preambles(&self.samples[self.at - 1..], clear);
-            let begin = self.at;
-            for (n, near) in clear.windows(3).enumerate() {
-                if near[1] > 0.0
-                    && near[1] >= PEAK * near[0].max(near[2])
-                    && let Some(frame) = self.attempt(begin + n)
+        loop {
+            while let Some(start) = self.starts.pop() {
+                if start.at >= self.at
+                    && let Some(frame) = self.attempt(&start)
                 {
                     return Some(frame);
                 }
             }
-            self.at = begin + places;
+            if !self.look_ahead() && !self.next_block() {
+                return None;
+            }
         }
-        None
+    }
+
+    /// Searches for starts at the next preambles of the block. Returns whether there are any preambles.
+    fn look_ahead(&mut self) -> bool {
+        self.ahead = self.ahead.max(self.first + self.at as u64);
+        let mut places = [0; GROUP];
+        let mut count = 0;
+        while count < GROUP
+            && let Some(place) = self.preambles.next(self.ahead)
+        {
+            places[count] = (place - self.first) as usize;
+            count += 1;
+            self.ahead = place + 1;
+        }
+        self.find_starts(&places[..count]);
+        self.starts.reverse();
+        count > 0
+    }
+
+    fn find_starts(&mut self, places: &[usize]) {
+        self.vectors.run(StartLoop { samples: &self.samples, places, starts: &mut self.starts });
+    }
+
+    /// Searches for preambles in the next block. Returns whether there are enough samples.
+    fn next_block(&mut self) -> bool {
+        self.at = self.at.max(self.preambles.end().saturating_sub(self.first) as usize);
+        let places = self.samples.len().saturating_sub(self.at + WINDOW).min(BLOCK);
+        if places > 0 {
+            let (samples, begin) = (&self.samples[self.at - 1..], self.first + self.at as u64);
+            self.preambles = self.vectors.run(PreambleLoop { samples, begin, places });
+        }
+        places > 0
     }
 
     /// Searches for a frame that begins at this index or less than a sample later.
-    fn attempt(&mut self, at: usize) -> Option<Frame> {
-        let (mut phase, mut best) = self.best(at)?;
-        let mut begin = at;
+    fn attempt(&mut self, start: &FrameStart) -> Option<Frame> {
+        self.at = start.at + 1;
+        let (mut phase, mut best) = self.best(start)?;
+        let mut begin = start.at;
         // Close to the next sample, the attempt there finds the frame too, and perhaps better.
-        if let Some((next, found)) = self.best(at + 1)
+        if let Some((next, found)) = self.start_at(begin + 1).and_then(|start| self.best(&start))
             && found.bytes == best.bytes
             && found.distance < best.distance
         {
-            (begin, phase, best) = (at + 1, next, found);
+            (begin, phase, best) = (begin + 1, next, found);
         }
         let end = begin + PREAMBLE + 16 * best.len;
         let now = self.first + begin as u64 - 1;
@@ -151,32 +166,24 @@ impl FrameSearch {
         Some(frame)
     }
 
-    /// Returns the frame at this index at its best position, and that position.
-    fn best(&self, at: usize) -> Option<(usize, FrameCandidate)> {
-        let samples = self.samples.get(at..at + WINDOW)?;
-        let (preamble, data) = samples.split_at(PREAMBLE);
-        let first: &[f32; 16] = data.first_chunk()?;
-        // The preamble has four pulses, eight bits have eight.
-        let pulse = (pulses(preamble) + first.iter().sum::<f32>()) / 12.0;
-        let power: f32 = first.iter().map(|x| x * x).sum();
-        let (starts, distances) = first_bytes(first, pulse);
-        let least = distances.into_iter().fold(f32::MAX, less);
-        let limit = less(least + NEARLY * power, (UNEXPLAINED - 1.0) * power);
+    /// Returns the start at this index, whether or not there is a preamble.
+    fn start_at(&mut self, at: usize) -> Option<FrameStart> {
+        if let Some(start) = self.starts.last()
+            && start.at == at
+        {
+            return Some(*start);
+        }
+        let count = self.starts.len();
+        self.find_starts(&[at]);
+        if self.starts.len() > count { self.starts.pop() } else { None }
+    }
+
+    /// Returns the best frame of a start, and its position.
+    fn best(&self, start: &FrameStart) -> Option<(usize, FrameCandidate)> {
         let mut best: Option<(usize, FrameCandidate)> = None;
-        for (phase, (byte, distance)) in starts.into_iter().zip(distances).enumerate() {
-            if distance > limit {
-                continue;
-            }
-            let len = match byte >> 3 {
-                0 | 4 | 5 | 11 => 7,
-                16 | 17 | 18 | 20 | 21 => 14,
-                _ => continue,
-            };
-            let (bits, distance) = slice(&data[..16 * len], phase as f32 / PHASES as f32, pulse);
-            let bytes = (bits << (128 - 8 * len)).to_be_bytes();
-            let found = FrameCandidate { bytes, len, distance };
-            if best.is_none_or(|(_, best)| distance < best.distance)
-                && self.accepts(&bytes[..len], self.first + at as u64)
+        for (phase, found) in start.candidates.into_iter().enumerate().filter(|(_, found)| found.len > 0) {
+            if best.is_none_or(|(_, best)| found.distance < best.distance)
+                && self.accepts(&found.bytes[..found.len], self.first + start.at as u64)
             {
                 best = Some((phase, found));
             }
@@ -197,40 +204,121 @@ impl FrameSearch {
     }
 }
 
-/// Sum of the magnitudes in the pulses of a preamble, independent of where between two samples it begins.
-#[inline(always)]
-fn pulses(x: &[f32]) -> f32 {
-    (x[0] + x[2] + x[7] + x[9]) + (x[1] + x[3] + x[8] + x[10])
-}
+#[cfg(test)]
+mod tests {
+    use super::super::plain::plain_search;
+    use super::*;
+    use proptest::prelude::*;
 
-/// Sum of the same number of magnitudes between and after the pulses.
-#[inline(always)]
-fn gaps(x: &[f32]) -> f32 {
-    (x[4] + x[5] + x[6]) + (x[11] + x[12] + x[13] + x[14] + x[15])
-}
-
-/// How far the pulses of a preamble at each index stand out from its gaps; at 0 and below there is no
-/// preamble.
-fn preambles(samples: &[f32], clear: &mut [f32]) {
-    // Sixteen slices of one length, so that the compiler vectorises the loop.
-    let len = clear.len();
-    let x: [&[f32]; PREAMBLE] = std::array::from_fn(|n| &samples[n..n + len]);
-    for (n, clear) in clear.iter_mut().enumerate() {
-        let x: [f32; PREAMBLE] = std::array::from_fn(|k| x[k][n]);
-        let (pulses, gaps) = (pulses(&x), gaps(&x));
-        let [a, b, c, d] = [x[0] + x[1], x[2] + x[3], x[7] + x[8], x[9] + x[10]];
-        let last_but_one = less(more(less(a, b), less(c, d)), less(more(a, b), more(c, d)));
-        let stands_out = pulses - PULSES_TO_GAPS * gaps;
-        *clear = if last_but_one > LEAST_PULSE / 4.0 * pulses { stands_out } else { 0.0 };
+    /// A frame to add to the noise.
+    #[derive(Debug, Clone)]
+    struct SentFrame {
+        bytes: Vec<u8>,
+        /// Begin of the preamble, in samples.
+        begin: f32,
+        level: f32,
     }
-}
 
-/// The smaller number, in one instruction: there is no NaN here.
-fn less(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
-}
+    /// Whether the sender is on, half a microsecond at a time.
+    fn pulses(bytes: &[u8]) -> Vec<bool> {
+        let mut pulses: Vec<bool> = (0..PREAMBLE).map(|n| [0, 2, 7, 9].contains(&n)).collect();
+        for bit in bytes.iter().flat_map(|byte| (0..8).rev().map(move |n| byte >> n & 1 == 1)) {
+            pulses.extend([bit, !bit]);
+        }
+        pulses
+    }
 
-/// The larger number.
-fn more(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
+    fn add(samples: &mut [f32], frame: &SentFrame) {
+        for (n, _) in pulses(&frame.bytes).into_iter().enumerate().filter(|(_, is_on)| *is_on) {
+            let begin = frame.begin + n as f32;
+            let (at, late) = (begin as usize, begin.fract());
+            for (at, share) in [(at, 1.0 - late), (at + 1, late)] {
+                if let Some(x) = samples.get_mut(at) {
+                    *x += share * frame.level;
+                }
+            }
+        }
+    }
+
+    /// A frame of any format whose parity is right, or that of an interrogator or of an aircraft.
+    fn sent(length: usize) -> impl Strategy<Value = SentFrame> {
+        let format = prop::sample::select(vec![0u8, 4, 5, 11, 11, 16, 17, 17, 17, 18, 20, 21, 24]);
+        let overlaid = prop::sample::select(vec![0u32, 0, 0x4d_2023, 5]);
+        (format, any::<[u8; 14]>(), overlaid, 0.0..length as f32, 0.05..1.0f32).prop_map(
+            |(format, mut bytes, overlaid, begin, level)| {
+                bytes[0] = format << 3 | bytes[0] & 7;
+                bytes[1..4].copy_from_slice(&[0x4d, 0x20, 0x23]);
+                let len = if format < 16 { 7 } else { 14 };
+                bytes[len - 3..len].fill(0);
+                let rest = (remainder(&bytes[..len]) ^ overlaid).to_be_bytes();
+                bytes[len - 3..len].copy_from_slice(&rest[1..]);
+                SentFrame { bytes: bytes[..len].to_vec(), begin, level }
+            },
+        )
+    }
+
+    /// Frames that the search finds when it gets slices of this length.
+    fn fast_search(samples: &[f32], age: u64, length: usize) -> Vec<Frame> {
+        let mut search = FrameSearch::new(age);
+        let mut frames = Vec::new();
+        for mut slice in samples.chunks(length) {
+            while !slice.is_empty() {
+                slice = &slice[search.take(slice, |x| x)..];
+                frames.extend(std::iter::from_fn(|| search.next()));
+            }
+        }
+        search.finish();
+        frames.extend(std::iter::from_fn(|| search.next()));
+        frames
+    }
+
+    /// Samples of noise with frames in it.
+    fn samples() -> impl Strategy<Value = (Vec<f32>, usize)> {
+        (300..20_000usize).prop_flat_map(|length| {
+            let noise = (any::<u64>(), 0.0..0.3f32);
+            (noise, prop::collection::vec(sent(length), 0..30)).prop_map(move |((seed, noise), frames)| {
+                let mut state = seed;
+                let mut samples: Vec<f32> = (0..length)
+                    .map(|_| {
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        (state >> 40) as f32 / (1u32 << 24) as f32 * noise
+                    })
+                    .collect();
+                frames.iter().for_each(|frame| add(&mut samples, frame));
+                (samples, frames.len())
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn the_fast_search_finds_what_the_plain_one_finds(
+            (samples, _) in samples(),
+            length in prop::sample::select(vec![1usize, 7, 241, 512, 1000, 4096, 16_384, 20_000]),
+            age in prop::sample::select(vec![0u64, 1000, 1_000_000]),
+        ) {
+            let expected = plain_search(&samples, age);
+            Vectors::each(|vectors| {
+                assert!(fast_search(&samples, age, length) == expected, "{vectors}, {length}");
+            });
+        }
+    }
+
+    #[test]
+    fn frames_at_the_borders_of_blocks_are_found() {
+        let mut frame =
+            SentFrame { bytes: vec![0x5d, 0x4d, 0x20, 0x23, 0x7a, 0x55, 0xa6], begin: 0.0, level: 0.5 };
+        for begin in (0..40).chain(BLOCK - 140..BLOCK + 20).chain(ROOM - 20..ROOM + 20) {
+            for late in [0.0, 0.3, 0.5] {
+                frame.begin = begin as f32 + late;
+                let mut samples = vec![0.0; begin + 400];
+                add(&mut samples, &frame);
+                let expected = plain_search(&samples, 0);
+                assert_eq!(expected.len(), 1, "at {}", frame.begin);
+                assert_eq!(fast_search(&samples, 0, 1000), expected, "at {}", frame.begin);
+            }
+        }
+    }
 }
