@@ -87,8 +87,8 @@ impl<S: Simd> FrameLanes<S> {
     #[inline(always)]
     fn spread(&self, of: [f32; MOST]) -> S::f32s {
         let mut lanes = self.simd.splat_f32s(of[0]);
-        for n in 1..S::F32_LANES / PHASES {
-            lanes = self.simd.select_f32s(self.behind[n - 1], self.simd.splat_f32s(of[n]), lanes);
+        for (of, behind) in of[1..S::F32_LANES / PHASES].iter().zip(self.behind) {
+            lanes = self.simd.select_f32s(behind, self.simd.splat_f32s(*of), lanes);
         }
         lanes
     }

@@ -63,7 +63,7 @@ impl WithSimd for StartLoop<'_> {
 
 /// The frames at these indices. Where there are no more, the first one is repeated.
 #[inline(always)]
-fn frames<'s>(samples: &'s [f32], place: impl Fn(usize) -> Option<usize>) -> [&'s [f32; FRAME]; MOST] {
+fn frames(samples: &[f32], place: impl Fn(usize) -> Option<usize>) -> [&[f32; FRAME]; MOST] {
     let frame = |at: usize| samples[at..].first_chunk().expect("a whole frame");
     let first = frame(place(0).expect("one frame at least"));
     std::array::from_fn(|n| if n == 0 { first } else { place(n).map_or(first, frame) })
