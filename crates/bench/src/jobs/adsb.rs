@@ -49,7 +49,7 @@ fn prepare(request: &JobRequest) -> Result<u64, String> {
             .to_owned());
     };
     let length = fs::metadata(capture).map_err(at(capture))?.len();
-    if length < 2 || length > MOST_BYTES {
+    if !(2..=MOST_BYTES).contains(&length) {
         let shown = capture.display();
         return Err(format!("{shown}: a capture of {length} bytes: it must have 2 bytes to 1 GiB"));
     }

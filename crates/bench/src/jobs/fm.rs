@@ -82,7 +82,7 @@ pub(super) fn write_signal(path: &Path, seconds: f64) -> Result<u64, String> {
 /// The taps of onbeat's filter, for the peers: its response to an impulse.
 fn filter_taps(low_pass: LowPass, rate_hz: f64) -> Result<Vec<f32>, Error> {
     let mut stage = KernelStage::new(FirDecimator::<f32>::new(1, low_pass)?, rate_hz, BLOCK)?;
-    Ok(without_zeros(response(&mut stage, BLOCK / 2)))
+    Ok(without_zeros(&response(&mut stage, BLOCK / 2)))
 }
 
 /// The taps of onbeat's resampler from 32 to 48 kHz, at 96 kHz. Of an impulse at an even sample, every second
@@ -101,7 +101,7 @@ fn resampler_taps() -> Result<Vec<f32>, Error> {
             }
         }
     }
-    Ok(without_zeros(taps))
+    Ok(without_zeros(&taps))
 }
 
 /// Output for a block with a one at one place.
@@ -118,7 +118,7 @@ fn response<K: Kernel<In = f32, Out = f32>>(stage: &mut KernelStage<K>, place: u
 }
 
 /// Leaves out zeros at both ends. The filters are symmetric, so the middle stays the middle.
-fn without_zeros(taps: Vec<f32>) -> Vec<f32> {
+fn without_zeros(taps: &[f32]) -> Vec<f32> {
     let is_tap = |tap: &f32| *tap != 0.0;
     let first = taps.iter().position(is_tap).unwrap_or(0);
     let end = taps.iter().rposition(is_tap).map_or(0, |last| last + 1);

@@ -4,10 +4,13 @@ use super::settings::Job;
 use super::{adsb, fm, spectrum};
 use std::path::{Path, PathBuf};
 
+/// Bare kernels in a loop, from the input to a result.
+pub(super) type BareJob = fn(&JobInput, &Path) -> Result<(), String>;
+
 /// A job's input, its graph, and the measure of its result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JobKind {
-    /// What is done, for people.
+    /// The work, for people.
     pub about: &'static str,
     /// Samples per second of the input signal.
     pub rate_hz: f64,
@@ -22,7 +25,7 @@ pub(super) struct JobKind {
     /// Measures the quality of a result.
     pub judge: fn(&JobInput, &Path) -> Result<f64, String>,
     /// The same kernels in a loop, without an engine: from the input to a result.
-    pub bare: Option<fn(&JobInput, &Path) -> Result<(), String>>,
+    pub bare: Option<BareJob>,
 }
 
 /// What a job's files are made of.

@@ -1,6 +1,6 @@
 //! Runs a job as an ordinary pipeline, and as bare kernels.
 
-use super::kind::{JobInput, JobKind, RESULT};
+use super::kind::{BareJob, JobInput, JobKind, RESULT};
 use crate::BenchError;
 use crate::pinned;
 use onbeat_operators::registry;
@@ -56,7 +56,7 @@ pub(super) fn run(
 
 /// Runs the bare kernels on one core. Returns the result's path and the seconds.
 pub(super) fn bare(
-    of: fn(&JobInput, &Path) -> Result<(), String>,
+    of: BareJob,
     input: &JobInput,
     on: usize,
 ) -> Result<Result<(PathBuf, f64), String>, BenchError> {

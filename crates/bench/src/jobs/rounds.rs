@@ -48,7 +48,7 @@ pub(super) fn measure(settings: &JobsSettings, watch: &mut dyn BenchWatch) -> Re
     let mut rounds = JobRounds { on, inputs: Vec::new(), cases: Vec::new(), others: None, notes: Vec::new() };
     let found = rounds.find_peers(settings)?;
     rounds.prepare(settings, folder.path(), watch)?;
-    rounds.add_cases(settings, found);
+    rounds.add_cases(settings, &found);
     if rounds.cases.is_empty() {
         return Err(BenchError::Nothing(rounds.notes.join("; ")));
     }
@@ -123,9 +123,9 @@ impl JobRounds {
         Ok(())
     }
 
-    /// Adds the cases of each job: onbeat, bare kernels, peers. Schedulers that cannot run a job are left out,
-    /// and a note says so.
-    fn add_cases(&mut self, settings: &JobsSettings, peers: Vec<JobCase>) {
+    /// Adds the cases of each job: onbeat, bare kernels, peers. A scheduler that cannot run a job is left
+    /// out, and a note says so.
+    fn add_cases(&mut self, settings: &JobsSettings, peers: &[JobCase]) {
         for (job, input) in &self.inputs {
             let (job, kind) = (*job, kind(*job));
             for &cores in &settings.cores {

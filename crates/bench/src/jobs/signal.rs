@@ -8,8 +8,8 @@
 //! | peak deviation for audio of amplitude 1 | 25 kHz | 25 kHz |
 //! | pre-emphasis | 50 µs | 50 µs |
 //!
-//! White noise is 40 dB below a station in a channel of 66 kHz. All frequencies are whole hertz, so a second of
-//! the signal can be repeated without a seam.
+//! White noise is 40 dB below a station in a channel of 66 kHz. All frequencies are whole hertz, so a second
+//! of the signal can be repeated without a seam.
 
 use num_complex::Complex;
 use onbeat_operators::recording::{
@@ -81,9 +81,9 @@ impl GaussianNoise {
     }
 }
 
-/// Signal-to-noise ratio of received audio in dB: the power of the tones that station A sends, relative to the
-/// power of the difference from them. A receiver may delay its audio by up to a millisecond, but an error of
-/// the amplitude counts.
+/// Signal-to-noise ratio of received audio in dB: the power of the tones that station A sends, relative to
+/// the power of the difference from them. A receiver may delay its audio by up to a millisecond, but an error
+/// of the amplitude counts.
 ///
 /// # Errors
 /// When there are less than 40 ms of audio.

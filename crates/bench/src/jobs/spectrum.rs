@@ -17,7 +17,7 @@ pub(super) const KIND: JobKind = JobKind {
     about: "power spectra of 1024 bins in dB: Hann window, no overlap, means of 16 frames",
     rate_hz: RATE_HZ,
     seconds: 100.0,
-    quality: ("largest error", "dB"),
+    quality: ("largest error", "mdB"),
     pipeline: PIPELINE,
     prepare: |request| write_signal(&request.folder.join(INPUT), request.seconds),
     judge,
@@ -45,7 +45,8 @@ const ROW: usize = SIZE * AVERAGE;
 /// Rows that are compared with the reference.
 const COMPARED: usize = 4;
 
-/// Largest difference from spectra computed in double precision, in dB, over all bins of the first rows.
+/// Largest difference from spectra computed in double precision, in thousandths of a dB, over all bins of the
+/// first rows.
 fn judge(input: &JobInput, result: &Path) -> Result<f64, String> {
     let rows = read_floats(result)?;
     let whole = (input.samples / ROW as u64) as usize;
@@ -66,7 +67,7 @@ fn judge(input: &JobInput, result: &Path) -> Result<f64, String> {
             worst = worst.max(if difference.is_nan() { f64::INFINITY } else { difference });
         }
     }
-    Ok(worst)
+    Ok(worst * 1e3)
 }
 
 /// The mean of the spectra of all frames, in dB, the lowest frequency first.

@@ -48,7 +48,7 @@ pub enum BenchCommand {
     /// Benchmark of radio runtimes: a chain of y = a · x + b on one or more cores, compared with plain loops
     #[command(before_help = saxpy::EXAMPLES)]
     Saxpy(SaxpyArguments),
-    /// Whole jobs from file to file (FM receiver, ADS-B receiver, spectra), compared with plain loops and others
+    /// Whole jobs from file to file: FM receiver, ADS-B receiver, spectra; compared with plain loops
     #[command(before_help = jobs::EXAMPLES)]
     Jobs(JobsArguments),
     /// Rates, latencies and bottlenecks of your own pipeline, under each scheduler that can run it
