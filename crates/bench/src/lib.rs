@@ -5,6 +5,7 @@
 //! | [`overhead`] | cost of the engine per iteration, like Holoscan's scheduler overhead benchmark |
 //! | [`queue`] | cost of the work queue per item, next to models of a kernel's queues and channels |
 //! | [`saxpy`] | the radio runtimes' benchmark: a chain of `y = a · x + b`, next to bare code and peers |
+//! | [`jobs`] | whole jobs: an FM receiver, an ADS-B receiver and others, next to bare code and peers |
 //! | [`pipeline`] | a user's graph under each scheduler that can run it, with prediction and advice |
 //! | [`shapes`] | a test of the advice with random graphs |
 //! | [`costs`] | cost of the engine and of hand-overs between cores on this machine |
@@ -14,6 +15,7 @@
 //! | [`explain`] | cost of explaining late messages |
 //! | [`echo`] | an echo through a pipeline and through a bare loop, timed by a client of its own |
 //! | `holoscan` | another runtime in its own process |
+//! | `script` | other programs in their own processes |
 //! | `watch` | progress reports and stop requests: [`BenchWatch`] |
 //! | `common`, `pinned` | parameters and notes of all benches; threads without an engine |
 //! | `others` | CPU use of other processes during a measurement |
@@ -37,6 +39,7 @@ pub mod echo;
 mod error;
 pub mod explain;
 mod holoscan;
+pub mod jobs;
 pub mod model;
 mod others;
 pub mod overhead;
@@ -45,6 +48,7 @@ pub mod pipeline;
 pub mod queue;
 pub mod realtime;
 pub mod saxpy;
+mod script;
 pub mod shapes;
 mod trial;
 mod watch;

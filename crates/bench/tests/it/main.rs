@@ -3,6 +3,7 @@
 mod advice;
 mod echo;
 mod explain;
+mod jobs;
 mod overhead;
 mod queue;
 mod realtime;

@@ -2,8 +2,8 @@
 
 use super::{measured, show};
 use crate::arguments::bench::{
-    BenchCommand, BenchPipelineArguments, EchoArguments, ExplainArguments, OverheadArguments, QueueArguments,
-    RealtimeArguments, SaxpyArguments,
+    BenchCommand, BenchPipelineArguments, EchoArguments, ExplainArguments, JobsArguments, OverheadArguments,
+    QueueArguments, RealtimeArguments, SaxpyArguments,
 };
 use crate::documents;
 use crate::error::CommandError;
@@ -11,7 +11,7 @@ use crate::maker::FileMaker;
 use crate::output;
 use crate::progress::BenchProgress;
 use onbeat::trace::replace::replace;
-use onbeat_bench::{echo, explain, overhead, pipeline, queue, realtime, saxpy};
+use onbeat_bench::{echo, explain, jobs, overhead, pipeline, queue, realtime, saxpy};
 use std::path::{Path, PathBuf};
 
 pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, CommandError> {
@@ -19,6 +19,7 @@ pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, CommandErro
         BenchCommand::Overhead(arguments) => overhead(arguments, abort),
         BenchCommand::Queue(arguments) => queue(arguments, abort),
         BenchCommand::Saxpy(arguments) => saxpy(arguments, abort),
+        BenchCommand::Jobs(arguments) => jobs(arguments, abort),
         BenchCommand::Pipeline(arguments) => pipeline(arguments, abort),
         BenchCommand::Plan(arguments) => measured::shapes(arguments, abort),
         BenchCommand::Realtime(arguments) => realtime(arguments, abort),
@@ -76,6 +77,23 @@ fn saxpy(arguments: &SaxpyArguments, abort: fn() -> !) -> Result<u8, CommandErro
     }
     drop(progress);
     show(&documents::saxpy(&found, arguments.plot.as_deref()), arguments.format)?;
+    Ok(0)
+}
+
+fn jobs(arguments: &JobsArguments, abort: fn() -> !) -> Result<u8, CommandError> {
+    if let Some(path) = &arguments.plot {
+        check_plot(path)?;
+    }
+    let mut progress = BenchProgress::new("jobs", abort);
+    let found = jobs::run(&arguments.settings(), &mut progress);
+    progress.clear();
+    let found = found.map_err(|error| CommandError::new(error.to_string()))?;
+    if let Some(path) = &arguments.plot {
+        replace(path, found.to_svg().as_bytes())
+            .map_err(|error| CommandError::new(format!("--plot: {error}")))?;
+    }
+    drop(progress);
+    show(&documents::jobs(&found, arguments.plot.as_deref()), arguments.format)?;
     Ok(0)
 }
 

@@ -8,6 +8,7 @@ mod files;
 mod harness;
 mod host;
 mod interrupted;
+mod jobs;
 mod late;
 mod measured;
 mod noise;

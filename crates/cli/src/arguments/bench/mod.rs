@@ -2,12 +2,14 @@
 
 mod echo;
 mod explain;
+mod jobs;
 mod pipeline;
 mod realtime;
 mod saxpy;
 
 pub use echo::EchoArguments;
 pub use explain::ExplainArguments;
+pub use jobs::JobsArguments;
 pub use pipeline::{BenchPipelineArguments, BenchPlanArguments};
 pub use realtime::RealtimeArguments;
 pub use saxpy::SaxpyArguments;
@@ -46,6 +48,9 @@ pub enum BenchCommand {
     /// Benchmark of radio runtimes: a chain of y = a · x + b on one or more cores, compared with plain loops
     #[command(before_help = saxpy::EXAMPLES)]
     Saxpy(SaxpyArguments),
+    /// Whole jobs from file to file: FM receiver, ADS-B receiver, spectra; compared with plain loops
+    #[command(before_help = jobs::EXAMPLES)]
+    Jobs(JobsArguments),
     /// Rates, latencies and bottlenecks of your own pipeline, under each scheduler that can run it
     #[command(before_help = pipeline::EXAMPLES)]
     Pipeline(BenchPipelineArguments),

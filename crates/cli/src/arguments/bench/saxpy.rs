@@ -99,10 +99,10 @@ impl SaxpyArguments {
 
 /// Numbers without duplicates, in command-line order.
 #[derive(Debug, Clone)]
-struct NumberList(Vec<usize>);
+pub(super) struct NumberList(pub(super) Vec<usize>);
 
 /// Parses a list of numbers from 1, e.g. "1-3,8".
-fn numbers(text: &str) -> Result<NumberList, String> {
+pub(super) fn numbers(text: &str) -> Result<NumberList, String> {
     let numbers = zero_or_more(text)?;
     if numbers.0.contains(&0) {
         return Err("0 is too small: use numbers from 1, e.g. 1-4 or 1,2,8".to_owned());
