@@ -2,8 +2,10 @@
 
 use super::{Measure, Window};
 use crate::check;
+use crate::vectors::Vectors;
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Stamp, Step, Tag};
+use pulp::{Simd, WithSimd};
 use rustfft::FftPlanner;
 use std::sync::Arc;
 
@@ -52,8 +54,10 @@ pub struct Framed<T: SpectralSample, M: Measure> {
     weights: Vec<f32>,
     hop: usize,
     fft: Arc<dyn rustfft::Fft<f32>>,
-    /// Samples of the next frame.
+    vectors: Vectors,
+    /// The next frame, of which there are `filled` samples.
     frame: Vec<Complex<f32>>,
+    filled: usize,
     /// Samples to skip before the next frame.
     skip: usize,
     transform: Vec<Complex<f32>>,
@@ -85,7 +89,9 @@ impl<T: SpectralSample, M: Measure> Framed<T, M> {
             measure,
             weights,
             hop,
-            frame: Vec::with_capacity(size),
+            vectors: Vectors::new(),
+            frame: vec![Complex::default(); size],
+            filled: 0,
             skip: 0,
             transform: vec![Complex::default(); size],
             scratch: vec![Complex::default(); fft.get_inplace_scratch_len()],
@@ -106,35 +112,26 @@ impl<T: SpectralSample, M: Measure> Framed<T, M> {
         let Some((chunk, used)) = &mut self.held else { return };
         let rest = &chunk[*used..];
         let skip = self.skip.min(rest.len());
-        let count = (self.weights.len() - self.frame.len()).min(rest.len() - skip);
+        let count = (self.frame.len() - self.filled).min(rest.len() - skip);
         self.skip -= skip;
-        let not_finite = &mut self.not_finite;
-        self.frame.extend(rest[skip..skip + count].iter().map(|x| {
-            let x = x.complex();
-            if x.is_finite() {
-                x
-            } else {
-                *not_finite += 1;
-                Complex::default()
-            }
-        }));
+        let places = &mut self.frame[self.filled..self.filled + count];
+        self.not_finite += self.vectors.run(FiniteLoop { samples: &rest[skip..skip + count], places });
+        self.filled += count;
         *used += skip + count;
         if *used == chunk.len() {
             self.held = None;
         }
-        if self.frame.len() < self.weights.len() {
+        if self.filled < self.frame.len() {
             return;
         }
-        for ((to, x), w) in self.transform.iter_mut().zip(&self.frame).zip(&self.weights) {
-            *to = x * w;
-        }
+        let (frame, weights) = (&self.frame, &self.weights);
+        self.vectors.run(WindowLoop { frame, weights, to: &mut self.transform });
         self.fft.process_with_scratch(&mut self.transform, &mut self.scratch);
         self.ready = self.measure.take(&self.transform);
-        let kept = self.frame.len().saturating_sub(self.hop);
+        self.filled = self.frame.len().saturating_sub(self.hop);
         self.skip = self.hop.saturating_sub(self.frame.len());
-        let begin = self.frame.len() - kept;
+        let begin = self.frame.len() - self.filled;
         self.frame.copy_within(begin.., 0);
-        self.frame.truncate(kept);
     }
 
     /// Sends a result. Returns whether there was a chunk for it.
@@ -187,6 +184,46 @@ impl<T: SpectralSample, M: Measure> Framed<T, M> {
         self.stamp = self.stamp.without_due();
         if self.not_finite > 0 {
             cx.note(format!("{} samples were not finite and counted as 0", self.not_finite));
+        }
+    }
+}
+
+/// Copies samples, those that are not finite as 0, and returns the number of these.
+struct FiniteLoop<'f, T> {
+    samples: &'f [T],
+    places: &'f mut [Complex<f32>],
+}
+
+impl<T: SpectralSample> WithSimd for FiniteLoop<'_, T> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> u64 {
+        let mut bad = 0u32;
+        for (x, place) in self.samples.iter().zip(self.places) {
+            let x = x.complex();
+            let is_finite = x.re.is_finite() & x.im.is_finite();
+            bad += u32::from(!is_finite);
+            *place = if is_finite { x } else { Complex::new(0.0, 0.0) };
+        }
+        bad.into()
+    }
+}
+
+/// Multiplies a frame by the window.
+struct WindowLoop<'w> {
+    frame: &'w [Complex<f32>],
+    weights: &'w [f32],
+    to: &'w mut [Complex<f32>],
+}
+
+impl WithSimd for WindowLoop<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for ((to, x), w) in self.to.iter_mut().zip(self.frame).zip(self.weights) {
+            *to = x * w;
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Results computed from transforms.
 
 use crate::check;
+use crate::vectors::Vectors;
 use num_complex::Complex;
 use onbeat_runtime::{Error, Sample};
+use pulp::{Simd, WithSimd};
 
 /// Computes the results that [`Framed`](super::Framed) sends.
 pub trait Measure: Send + 'static {
@@ -76,6 +78,7 @@ impl Measure for Fft {
 /// before an average is complete, the average covers the frames received.
 #[derive(Debug, Clone)]
 pub struct Spectrum {
+    vectors: Vectors,
     average: usize,
     is_complex: bool,
     size: usize,
@@ -95,7 +98,32 @@ impl Spectrum {
     /// When it is 0 or above a million.
     pub fn new(average: usize) -> Result<Self, Error> {
         check::within("average", average as f64, 1.0, 1e6, "1 sends every frame")?;
-        Ok(Spectrum { average, is_complex: true, size: 0, scale: 0.0, sums: Vec::new(), count: 0 })
+        Ok(Spectrum {
+            vectors: Vectors::new(),
+            average,
+            is_complex: true,
+            size: 0,
+            scale: 0.0,
+            sums: Vec::new(),
+            count: 0,
+        })
+    }
+}
+
+/// Adds powers to sums.
+struct PowerLoop<'p> {
+    transform: &'p [Complex<f32>],
+    sums: &'p mut [f64],
+}
+
+impl WithSimd for PowerLoop<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for (sum, x) in self.sums.iter_mut().zip(self.transform) {
+            *sum += f64::from(x.re) * f64::from(x.re) + f64::from(x.im) * f64::from(x.im);
+        }
     }
 }
 
@@ -124,9 +152,7 @@ impl Measure for Spectrum {
     }
 
     fn take(&mut self, transform: &[Complex<f32>]) -> bool {
-        for (sum, x) in self.sums.iter_mut().zip(transform) {
-            *sum += f64::from(x.re) * f64::from(x.re) + f64::from(x.im) * f64::from(x.im);
-        }
+        self.vectors.run(PowerLoop { transform, sums: &mut self.sums });
         self.count += 1;
         self.count == self.average
     }

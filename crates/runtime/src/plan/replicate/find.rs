@@ -3,7 +3,6 @@
 use super::{Ends, Recipe, Stretch};
 use crate::base::on_error::OnError;
 use crate::graph::Graph;
-use crate::operator::inline::Role;
 use crate::operator::lanes::LaneMemory;
 use crate::plan::{EdgePlan, Wire};
 use onbeat_trace::record::{Scheduler, WhenFull};
@@ -52,8 +51,8 @@ pub(crate) fn find(
         let remembers = memories.contains(&LaneMemory::Finite);
         let ends = if remembers || is_event { Ends::Rest } else { candidates.ends(first, last) };
         let stretch = Stretch { operators, ends, in_blocks: remembers || is_event };
-        let knows_marks = !memories.contains(&LaneMemory::Unmarked);
-        if is_event && !(knows_marks && (remembers || !candidates.is_pass(first, last))) {
+        // Light operators without state are not worth the way to another worker, and heavy ones go there as parts.
+        if is_event && !remembers {
             continue;
         }
         notes.push(candidates.describe(&stretch, workers));
@@ -142,17 +141,6 @@ impl<'g> Candidates<'g> {
     /// Whether the edge waits when it is full, and has no initial messages.
     fn is_plain(&self, edge: usize) -> bool {
         self.edges[edge].when_full == WhenFull::Wait && !self.wires[edge].feedback
-    }
-
-    /// Whether source, operators and sink have one step together, under any scheduler.
-    fn is_pass(&self, first: usize, last: usize) -> bool {
-        let role = |place: usize| self.graph.operators[place].role;
-        match self.ends(first, last) {
-            Ends::Copies { source, sink } | Ends::Turns { source, sink } => {
-                (role(source), role(sink)) == (Some(Role::Fill), Some(Role::Drain))
-            }
-            Ends::Rest => false,
-        }
     }
 
     fn ends(&self, first: usize, last: usize) -> Ends {
