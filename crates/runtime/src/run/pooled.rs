@@ -147,7 +147,9 @@ fn work(thread: &WorkerThread<'_>, pool: &WorkerPool, place: usize, clock: &RunC
         if part.worker.turns.is_heavy {
             pool.leave_watch_to_others(place);
         }
+        let begin_ns = now_ns();
         run_part(thread, pool, number, part);
+        pool.weights.note_time(number, now_ns().saturating_sub(begin_ns));
     }
 }
 
@@ -162,7 +164,7 @@ fn run_part(thread: &WorkerThread<'_>, pool: &WorkerPool, number: u32, mut part:
                 resume(pool, number, worker, cx, parked, is_awake)
             })
         });
-        pool.note_weight(number, worker.turns.is_heavy);
+        pool.weights.note_steps(number, worker.turns.step_ns);
         match paused {
             None | Some(RunOutcome::Paused(Pause::Over)) => {
                 if paused.is_some() {

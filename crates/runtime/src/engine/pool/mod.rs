@@ -7,6 +7,7 @@
 //! thread 10 to 40 µs.
 
 mod watch;
+mod weights;
 
 use crate::base::descriptors::Descriptors;
 use crate::base::idle::Idle;
@@ -18,16 +19,11 @@ use onbeat_queue::{TaskLease, TaskPool};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
+use weights::PartWeights;
 
 /// Rounds after which a thread prefers its offered parts to its kept ones, or its oldest kept part to the one
 /// that was woken last, so that none waits for ever. Two parts that wake each other are woken last in turn.
 const ROUNDS: u32 = 32;
-
-/// A part that goes from thread to thread.
-pub(crate) trait PoolPart {
-    /// Whether steps are long enough to be worth the way to another thread.
-    fn is_heavy(&self) -> bool;
-}
 
 /// A wave, as other threads see it.
 pub(crate) trait WaveHelp: Send + Sync {
@@ -44,7 +40,7 @@ pub(crate) struct ThreadPool<P> {
     pub tasks: TaskPool<P>,
     unparkers: Box<[Unparker]>,
     /// By part: whether steps are worth the way to another thread.
-    is_heavy: Box<[AtomicBool]>,
+    pub weights: PartWeights,
     /// By part: whether it gets blocks of work from another part, which has work of its own meanwhile.
     is_lane: Box<[bool]>,
     /// By part: the last thread that had it, whose cache may still have its state.
@@ -57,8 +53,6 @@ pub(crate) struct ThreadPool<P> {
     keeps_time: AtomicBool,
     /// By thread: parts that the thread has started, and stops.
     pub started: Box<[OnceLock<Vec<u32>>]>,
-    /// Mean time of a step from which on a part is heavy.
-    pub heavy_ns: u64,
     /// By thread: number of the worker.
     pub workers: Box<[usize]>,
     /// Chains that threads can help with; the first `wave_count` places are used.
@@ -116,7 +110,7 @@ thread_local! {
     static THREAD: RefCell<Option<PoolThread>> = const { RefCell::new(None) };
 }
 
-impl<P: PoolPart> ThreadPool<P> {
+impl<P> ThreadPool<P> {
     /// A pool with one thread per parker. `workers` has the number of each thread's worker, and `is_lane`
     /// says for each part whether it gets blocks of work.
     pub fn new(
@@ -131,7 +125,7 @@ impl<P: PoolPart> ThreadPool<P> {
             is_lane,
             tasks: TaskPool::new(parkers.len(), parts),
             unparkers: parkers.iter().map(Parker::unparker).collect(),
-            is_heavy: (0..parts).map(|_| AtomicBool::new(false)).collect(),
+            weights: PartWeights::new(parts, idle, share),
             last_thread: (0..parts)
                 .map(|part| AtomicU32::new((part * parkers.len() / parts) as u32))
                 .collect(),
@@ -139,11 +133,6 @@ impl<P: PoolPart> ThreadPool<P> {
             is_given_up: AtomicBool::new(false),
             keeps_time: AtomicBool::new(false),
             started: parkers.iter().map(|_| OnceLock::new()).collect(),
-            heavy_ns: match (share, idle) {
-                (Share::Always, _) => 0,
-                (Share::Heavy, Idle::Park | Idle::Early(_)) => 5_000,
-                (Share::Heavy, _) => 1_000,
-            },
             workers: workers.into(),
             waves: (0..parts).map(|_| OnceLock::new()).collect(),
             wave_count: AtomicU32::new(0),
@@ -165,11 +154,9 @@ impl<P: PoolPart> ThreadPool<P> {
             let Some(thread) = thread.as_mut().filter(|thread| thread.pool == self.address()) else {
                 return false;
             };
-            // Relaxed: a hint.
-            let is_heavy = || self.is_heavy[part as usize].load(Ordering::Relaxed);
             // What a lane has done is for a part that has other work, too: it is not to wait for this thread.
             let is_apart = self.is_lane[part as usize] || thread.is_in_lane;
-            if self.heavy_ns == 0 || is_apart || is_heavy() {
+            if is_apart || self.weights.is_heavy(part) {
                 self.offer(self.last_thread(part), part, &mut thread.counts);
             } else if let Some(before) = thread.next.replace(part) {
                 thread.list.push_back(before);
@@ -199,7 +186,7 @@ impl<P: PoolPart> ThreadPool<P> {
 
     /// Queues a part again that has more work but has to let others run.
     pub fn put_back(&self, part: u32, item: TaskLease<'_, P>) {
-        let is_offered = item.is_heavy() || self.is_lane[part as usize];
+        let is_offered = self.weights.is_heavy(part) || self.is_lane[part as usize];
         item.put_back();
         with_thread(|thread| match is_offered {
             true => self.offer(thread.place, part, &mut thread.counts),
@@ -232,22 +219,13 @@ impl<P: PoolPart> ThreadPool<P> {
         next_ns != u64::MAX && now_ns() >= next_ns
     }
 
-    /// Notes whether a part is heavy.
-    pub fn note_weight(&self, part: u32, is_heavy: bool) {
-        let noted = &self.is_heavy[part as usize];
-        // Relaxed: a hint. Read first: it rarely changes, and other threads read it.
-        if noted.load(Ordering::Relaxed) != is_heavy {
-            noted.store(is_heavy, Ordering::Relaxed);
-        }
-    }
-
     /// Makes the calling thread the one at this place of the pool.
     pub fn join(&self, thread: usize) {
         THREAD.set(Some(PoolThread {
             pool: self.address(),
             place: thread,
             next: None,
-            list: VecDeque::with_capacity(self.is_heavy.len()),
+            list: VecDeque::with_capacity(self.is_lane.len()),
             counts: SharingCounts::default(),
             is_in_lane: false,
             claimed: u32::MAX,
@@ -384,7 +362,7 @@ pub(crate) struct PoolWaker<P> {
     pub part: u32,
 }
 
-impl<P: PoolPart + Send> Unpark for PoolWaker<P> {
+impl<P: Send> Unpark for PoolWaker<P> {
     fn wake(&self) {
         self.pool.wake(self.part);
     }

@@ -1,7 +1,7 @@
 //! How threads of a pool wait, and who watches its alarms and descriptors: a thread that has nothing else to
 //! do, if there is one. Threads at work look now and then.
 
-use super::{PoolPart, ThreadPool, with_thread};
+use super::{ThreadPool, with_thread};
 use crate::base::descriptors::Descriptors;
 use crate::base::idle::Idle;
 use crate::engine::team::WaitPlace;
@@ -10,7 +10,7 @@ use onbeat_queue::sync::atomic::Ordering;
 use std::cell::Cell;
 use std::sync::Arc;
 
-impl<P: PoolPart> ThreadPool<P> {
+impl<P> ThreadPool<P> {
     /// Notifies the operators whose descriptors are ready, unless a thread has looked a short time ago.
     pub fn look_at_descriptors(&self, real_ns: impl Fn() -> u64) {
         if let Some(descriptors) = self.descriptors.get() {

@@ -1,7 +1,7 @@
 //! Parts that the threads of a pool share.
 
 use super::Worker;
-use crate::engine::pool::{PoolPart, ThreadPool};
+use crate::engine::pool::ThreadPool;
 use crate::engine::team::ParkState;
 use crate::operator::context::Context;
 use onbeat_queue::Identity;
@@ -21,10 +21,4 @@ pub(crate) struct PooledPart {
     pub started: usize,
     /// End of the part, on the run's clock.
     pub end_ns: u64,
-}
-
-impl PoolPart for PooledPart {
-    fn is_heavy(&self) -> bool {
-        self.worker.turns.is_heavy
-    }
 }

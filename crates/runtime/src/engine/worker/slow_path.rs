@@ -99,7 +99,8 @@ impl Worker {
             }
         }
         if let Some(pool) = &self.pool {
-            self.turns.is_heavy = meter.mean_ns() >= pool.heavy_ns;
+            self.turns.step_ns = meter.mean_ns();
+            self.turns.is_heavy = self.turns.step_ns >= pool.weights.heavy_ns;
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct SourceTurns {
     pub picks_left: u32,
     /// Whether steps are long enough to be worth the way to another thread. Only if threads share the part.
     pub is_heavy: bool,
+    /// Mean time of the steps of the operator that was stepped last. Only if threads share the part.
+    pub step_ns: u64,
     /// Time before which nothing is polled after a timed step, on the run's clock.
     pub next_poll_ns: u64,
 }
@@ -42,6 +44,7 @@ impl Default for SourceTurns {
             long_steps: 0,
             picks_left: 0,
             is_heavy: false,
+            step_ns: 0,
             next_poll_ns: 0,
         }
     }
