@@ -49,7 +49,7 @@ pub struct Ratio {
 ///
 /// An output sample depends on the input samples of a window around its own instant and on the number of its
 /// sample, and on nothing else. It is computed as soon as the window is complete, so the number of outputs
-/// after so many inputs is always the same.
+/// after a number of inputs is always the same.
 ///
 /// ```
 /// use onbeat_runtime::{FiniteMemory, Map};
@@ -83,7 +83,8 @@ pub struct Ratio {
 /// }
 /// ```
 pub trait FiniteMemory {
-    /// Returns the number of input samples in the window of an output sample, less one. Fixed after the start.
+    /// Returns the number of input samples in the window of an output sample, less one. Fixed after the
+    /// start.
     fn memory(&self) -> usize;
 
     /// Forgets all samples. The next input is sample number `position` of the stream, and the next output

@@ -108,8 +108,8 @@ impl Plan {
         }
     }
 
-    /// Makes a plan for workers that share all parts. Stretches whose operators can continue a stream anywhere
-    /// have a copy per worker; the run uses the copies if it measures that they are faster.
+    /// Makes a plan for workers that share all parts. Stretches whose operators can continue a stream
+    /// anywhere have a copy per worker; the run uses the copies if it measures that they are faster.
     fn event(graph: &Graph, options: &Options) -> Result<Self, GraphError> {
         let single = Self::of(graph, options, None)?;
         let cores = workers::for_replicas(options)?;

@@ -182,7 +182,8 @@ impl<T: FirSample> Polyphase<T> {
         self.ratio
     }
 
-    /// Like [`onbeat_runtime::FiniteMemory::memory`]; `None` if the outputs depend on the begin of the stream.
+    /// Like [`onbeat_runtime::FiniteMemory::memory`]; `None` if the outputs depend on the begin of the
+    /// stream.
     pub(super) fn memory(&self) -> Option<usize> {
         match &self.form {
             FilterForm::Planes(planes) => Some(planes.width() - 1),

@@ -42,8 +42,9 @@ impl PartWeights {
     /// Notes the mean time of a part's steps.
     pub fn note_steps(&self, part: u32, step_ns: u64) {
         let noted = &self.is_heavy[part as usize];
-        // A part with nearly all the work is not made faster by another thread that waits for it, but slower by
-        // the way of its chunks. If its steps are very long, the others are not to wait for them.
+        // A part with nearly all the work is not made faster by another thread that waits for it, but
+        // slower by the way of its chunks. If its steps are very long, the others are not to wait for
+        // them.
         let is_heavy = step_ns >= self.heavy_ns
             && (step_ns >= VERY_HEAVY * self.heavy_ns || self.leaves_work(part as usize));
         // Read first: it rarely changes, and other threads read it.

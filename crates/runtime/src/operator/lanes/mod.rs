@@ -71,7 +71,8 @@ pub enum LaneMemory {
     Finite,
 }
 
-/// Where the copies of one operator say what they need, and what they agree about. The first that starts says it.
+/// Where the copies of one operator say what they need, and what they agree about. The first that starts
+/// says it.
 #[doc(hidden)]
 #[derive(Debug, Clone, Default)]
 pub struct LaneSlot(Arc<SlotState>);
@@ -80,7 +81,7 @@ pub struct LaneSlot(Arc<SlotState>);
 struct SlotState {
     known: OnceLock<(usize, Ratio)>,
     flow: Arc<LaneFlow>,
-    /// Samples of the operator, for so many before the stretch.
+    /// Samples of the operator, and in the same time before the stretch.
     scale: OnceLock<(u64, u64)>,
     copies: AtomicU32,
     orders: Mutex<Orders>,

@@ -1,8 +1,8 @@
 //! Parameter changes of the copies of an operator: all copies make a change at the same sample.
 //!
-//! Each copy gets each order from outside, sooner or later. The first one that gets an order leaves it in the
-//! slot of its operator. The spread gives it a sample that no copy has got yet. Each copy finds it there before
-//! that sample.
+//! Each copy gets each order from outside, sooner or later. The first one that gets an order leaves it in
+//! the slot of its operator. The spread gives it a sample that no copy has got yet. Each copy finds it
+//! there before that sample.
 
 use super::{LaneSlot, SlotState};
 use crate::operator::changes::WAITING;

@@ -40,7 +40,7 @@ pub(super) struct BlockSpread<M: Message> {
     left: usize,
     rate_hz: f64,
     /// What comes before the chunk in hand.
-    pending: Option<Pending>,
+    pending: Option<LaneChange>,
     has_ended: bool,
 }
 
@@ -49,12 +49,12 @@ pub(super) struct BlockSpread<M: Message> {
 enum Memory {
     Unknown,
     Samples(usize),
-    /// So many samples that no block is worth them.
+    /// A number of samples that no block is worth.
     TooLong(usize),
 }
 
 /// Change to another lane.
-struct Pending {
+struct LaneChange {
     lane: usize,
     /// Whether the block in the lane before has been ended.
     is_ended: bool,
@@ -233,7 +233,7 @@ impl<M: Message> BlockSpread<M> {
     }
 
     /// Sends the next of the messages with which the stream changes to another lane.
-    fn change_lane(&mut self, cx: &mut Context, mut pending: Pending) -> Result<Step, Error> {
+    fn change_lane(&mut self, cx: &mut Context, mut pending: LaneChange) -> Result<Step, Error> {
         let stamp = pending.stamp;
         if !pending.is_ended {
             if !self.end_block(cx, stamp, Marks::end(pending.lane))? {
@@ -300,7 +300,7 @@ impl<M: Message> Operator for BlockSpread<M> {
             let lane = if self.left == 0 { self.begin_block(cx, &chunk) } else { self.lane };
             if lane != self.lane {
                 let stamp = cx.stamp();
-                let pending = Pending { lane, is_ended: false, sent: None, chunk, stamp };
+                let pending = LaneChange { lane, is_ended: false, sent: None, chunk, stamp };
                 return self.change_lane(cx, pending);
             }
             self.send(cx, chunk)?;

@@ -86,8 +86,8 @@ impl LaneTrial {
 mod tests {
     use super::*;
 
-    /// Runs for some milliseconds at these rates, in samples per microsecond. Returns the share of blocks that
-    /// went to all lanes in the second half.
+    /// Runs for some milliseconds at these rates, in samples per microsecond. Returns the share of blocks
+    /// that went to all lanes in the second half.
     fn shared(one: u64, several: u64, ms: u64) -> f64 {
         let mut trial = LaneTrial::default();
         let (mut sample, mut blocks, mut spread) = (0, 0.0, 0.0);

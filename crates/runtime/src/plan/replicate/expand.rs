@@ -43,8 +43,8 @@ enum Make {
 /// Most messages on their way at once: a ring holds no more.
 const RING_MOST: usize = 1 << 24;
 
-/// Bytes of chunks before and after a lane that gets blocks, and fewest and most chunks. A block is to be long
-/// beside its history, and a lane is to have the next block before it has finished one.
+/// Bytes of chunks before and after a lane that gets blocks, and fewest and most chunks. A block should be
+/// long beside its history, and a lane should have the next block before it has finished one.
 const LANE_BYTES: usize = 768 << 10;
 const LANE_LEAST: usize = 16;
 const LANE_MOST: usize = 256;
@@ -251,10 +251,26 @@ impl Expansion<'_> {
             self.push(node, Make::Made, 0)
         };
         let (head, tail) = (add("spread", head), add("gather", tail));
+        self.connect_lanes(stretch, (head, tail), ends, had);
+        self.inputs[first][0] = vec![(head, 0)];
+        self.outs[last][0] = vec![(tail, 0)];
+    }
+
+    /// Connects a spread and a gather to all copies. `had` is the capacity of the edge into the stretch.
+    fn connect_lanes(
+        &mut self,
+        stretch: &Stretch,
+        (head, tail): (usize, usize),
+        ends: [(usize, Option<usize>); 2],
+        had: usize,
+    ) {
+        let (Some(&first), Some(&last)) = (stretch.operators.first(), stretch.operators.last()) else {
+            return;
+        };
         let (takers, senders) = (self.inputs[first][0].clone(), self.outs[last][0].clone());
         for (worker, taker) in takers.into_iter().enumerate() {
-            // The first lane works at once on what it gets. A whole block before it would be in the way of the
-            // next one for others.
+            // The first lane works at once on what it gets. A whole block before it would be in the way of
+            // the next one for others.
             let is_next = stretch.in_blocks && worker == 0;
             let edge = if is_next { (had.max(2), ends[0].1) } else { ends[0] };
             self.connect((head, worker), taker, edge, WhenFull::Wait, None);
@@ -266,8 +282,6 @@ impl Expansion<'_> {
             }
             self.connect(sender, (tail, worker), ends[1], WhenFull::Wait, None);
         }
-        self.inputs[first][0] = vec![(head, 0)];
-        self.outs[last][0] = vec![(tail, 0)];
     }
 
     fn edge(&mut self, edge: usize, wire: &Wire, recipe: &Recipe) {

@@ -7,8 +7,9 @@ use crate::operator::lanes::LaneMemory;
 use crate::plan::{EdgePlan, Wire};
 use onbeat_trace::record::{Scheduler, WhenFull};
 
-/// Finds the stretches of a graph for some workers under a scheduler, and returns them with notes for the user.
-/// `wires` has places, `order` has the places down the graph, and `edges` comes from the plan for one worker.
+/// Finds the stretches of a graph for some workers under a scheduler, and returns them with notes for the
+/// user. `wires` has places, `order` has the places down the graph, and `edges` comes from the plan for
+/// one worker.
 pub(crate) fn find(
     graph: &Graph,
     wires: &[Wire],
@@ -51,7 +52,7 @@ pub(crate) fn find(
         let remembers = memories.contains(&LaneMemory::Finite);
         let ends = if remembers || is_event { Ends::Rest } else { candidates.ends(first, last) };
         let stretch = Stretch { operators, ends, in_blocks: remembers || is_event };
-        // Light operators without state are not worth the way to another worker, and heavy ones go there as parts.
+        // Light operators without state are not worth the way to another worker, and heavy ones are parts.
         if is_event && !remembers {
             continue;
         }

@@ -53,8 +53,8 @@ fn is_light(node: &Node, options: &Options) -> bool {
     node.when.is_empty() && known.is_none_or(|cost| cost < WORTH_NS)
 }
 
-/// Parts, by operator number, where the copies of stretches are parts: the first one with the parts before and
-/// after the stretch if these are light, each other one alone. Also returns the parts of the others.
+/// Parts, by operator number, where the copies of stretches are parts: the first one with the parts before
+/// and after the stretch if these are light, each other one alone. Also returns the parts of the others.
 fn in_lanes(
     graph: &Graph,
     wires: &[Wire],

@@ -1,5 +1,5 @@
-//! Operators that remember samples: each worker gets blocks with the samples before them. What comes out is in
-//! `conformance`; here is how it comes about.
+//! Operators that remember samples: each worker gets blocks with the samples before them. `conformance` tests
+//! what comes out; this is about how.
 
 use super::{replicated, watched};
 use crate::control::until;
