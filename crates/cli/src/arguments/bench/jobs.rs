@@ -16,9 +16,6 @@ EXAMPLES
   onbeat bench jobs --plot jobs.svg                     also write a plot
   onbeat bench jobs --peers=peers                       compare with others (see peers/README.md)";
 
-/// Where a capture for the job `adsb` is looked for, from the current folder.
-const CAPTURES: [&str; 2] = ["shared/data/modes1.bin", "../shared/data/modes1.bin"];
-
 #[derive(Debug, Args)]
 pub struct JobsArguments {
     /// Jobs to measure [default: all]
@@ -37,8 +34,7 @@ pub struct JobsArguments {
     #[arg(long, value_name = "N", default_value_t = 7, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Capture for the job adsb, repeated up to the given length: unsigned bytes (cu8) at 2 MS/s [default:
-    /// shared/data/modes1.bin here or in the parent folder, if there]
+    /// Capture for the job adsb, repeated up to the given length: unsigned bytes (cu8) at 2 MS/s
     #[arg(long, value_name = "FILE")]
     adsb: Option<PathBuf>,
     /// Compare with other programs, alternating on the same input; DIR is the project's folder `peers`
@@ -54,14 +50,13 @@ pub struct JobsArguments {
 
 impl JobsArguments {
     pub fn settings(&self) -> JobsSettings {
-        let found = || CAPTURES.map(PathBuf::from).into_iter().find(|path| path.is_file());
         JobsSettings {
             jobs: if self.jobs.is_empty() { Job::ALL.to_vec() } else { once(&self.jobs) },
             cores: self.cores.0.clone(),
             on: self.on.as_ref().map_or(Vec::new(), |cores| cores.iter().collect()),
             seconds: self.seconds,
             rounds: usize::from(self.rounds),
-            adsb: self.adsb.clone().or_else(found),
+            adsb: self.adsb.clone(),
             peers: self.peers.clone(),
         }
     }

@@ -1,8 +1,8 @@
 //! Measures whether several lanes are faster than one, while the run goes on.
 
 /// Length of a measurement, and of the time before it in which the queues of the lanes fill or drain.
-const MEASURE_NS: u64 = 2_000_000;
-const SETTLE_NS: u64 = 500_000;
+const MEASURE_NS: u64 = 1_000_000;
+const SETTLE_NS: u64 = 300_000;
 
 /// Measurements of each way, in turn.
 const ROUNDS: u32 = 2;

@@ -12,8 +12,8 @@
 //! | other operators | two added operators on the first worker: `spread` and `gather` | `operator/link/spread` |
 //! | any, if an operator of the stretch remembers samples | the same, for blocks of chunks | `operator/link/blocks` |
 //!
-//! The scheduler `event` has stretches in blocks too: the first copy is a part together with spread and gather,
-//! and each further one is a part of its own.
+//! The scheduler `event` has stretches in blocks too: the first copy is a part together with spread and
+//! gather, and each further one is a part of its own.
 //!
 //! The copies of an operator have the same name: the record adds up rows with equal names.
 
