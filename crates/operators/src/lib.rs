@@ -25,6 +25,11 @@
 //! | `agc`, `agc.complex` | real, complex | automatic gain control: [`dsp::Agc`] |
 //! | `fft`, `fft.real` | complex, real → complex | Fourier transforms of frames: [`spectral::Fft`] |
 //! | `spectrum`, `spectrum.real` | complex, real → real | power spectrum: [`spectral::Spectrum`] |
+//! | `image.blur` | bytes | smooths grey frames: [`image::Blur`] |
+//! | `image.threshold` | bytes | black or white: [`image::Threshold`] |
+//! | `image.reduce` | bytes | smaller grey frames: [`image::Reduce`] |
+//! | `image.bytes` | real → bytes | rounds to bytes: [`image::ToBytes`] |
+//! | `image.real` | bytes → real | real samples of bytes: [`image::FromBytes`] |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] |
 //! | `add` | real `a`, `b` → real | sum of two streams: [`Add`] |
 //! | `sum` | real `in0`, `in1`, ... → real | sum of several streams: [`lanes::Sum`] |
@@ -54,11 +59,11 @@
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
 //! | `mode_s.null` | frames → | discards frames |
-//! | `null.source`, `null.source.complex` | → real, complex | sends unwritten chunks: [`NullSource`] |
-//! | `null.sink`, `null.sink.complex`, `count.sink` | real, complex, numbers → | discards its input: [`NullSink`] |
+//! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
+//! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
-//! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, numbers are `u64`, a value is an `f64`. A step
-//! allocates memory only for tags, notes, lines of text and pictures.
+//! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, bytes are `Chunk<u8>`, numbers are `u64`, a value
+//! is an `f64`. A step allocates memory only for tags, notes, lines of text and pictures.
 //!
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
 //! `deemphasis`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a sample as 0,
@@ -78,6 +83,7 @@ pub mod dsp;
 mod filters;
 mod flush_timer;
 mod format;
+pub mod image;
 mod iq;
 pub mod lanes;
 mod load;
@@ -161,6 +167,7 @@ pub fn registry() -> Registry {
     filters::add_kinds(&mut registry);
     spectral::add_kinds(&mut registry);
     waterfall::add_kinds(&mut registry);
+    image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

@@ -14,6 +14,7 @@ mod fm_chain;
 mod fm_receiver;
 mod formats;
 mod harness;
+mod images;
 mod kernel_contract;
 mod kinds;
 mod lanes;
