@@ -11,6 +11,7 @@ use onbeat_operators::dsp::{
     Agc, Deemphasis, FirDecimator, FirMethod, FirSample, LowPass, Magnitude, QuadDemod, Quality, Resampler,
     Shift, ci8_to_complex,
 };
+use onbeat_operators::equalizer::{Band, BandType, Equalizer};
 use onbeat_operators::image::{Blur, FrameFilter, Reduce, Threshold};
 use onbeat_operators::recording::{DEVIATION_HZ, EMPHASIS_S, RATE_HZ, SAMPLES, STATION_A_HZ, fm_recording};
 use onbeat_runtime::{Error, Kernel, Map};
@@ -101,6 +102,13 @@ fn main() -> Result<(), Error> {
     let mut tone: Vec<_> = (0..SAMPLES).map(|n| Complex::from_polar(0.5, n as f32 * 0.1)).collect();
     kernel("Magnitude", Magnitude::new(), (&tone, RATE_HZ), total)?;
     map("Agc complex", Agc::new(0.01, 0.1, 0.5, 100.0)?, (&mut tone, RATE_HZ), total)?;
+    for (channels, count) in [(1, 5), (2, 5), (2, 10), (6, 5)] {
+        let bands = bands(count);
+        let equalizer = Equalizer::new(channels, bands)?;
+        let mut samples: Vec<f32> = tone.iter().map(|x| x.re).collect();
+        let name = format!("Equalizer {count}, {channels} ch");
+        map(&name, equalizer, (&mut samples, 48e3 * channels as f64), total)?;
+    }
     frames()?;
     let ramp: Vec<f32> = (0..SLICE).map(|n| n as f32 * 1e-3 - 1.0).collect();
     let complex: Vec<_> = ramp.iter().map(|x| Complex::new(*x, 1.0 - x)).collect();
@@ -109,6 +117,17 @@ fn main() -> Result<(), Error> {
         filters("real", method, &ramp)?;
     }
     Ok(())
+}
+
+/// Bands of an equalizer.
+fn bands(count: usize) -> Vec<Band> {
+    let band = |n: usize| Band {
+        shape: BandType::Peaking,
+        frequency_hz: 100.0 * 1.5f64.powi(n as i32),
+        gain_db: Some(3.0 - n as f64),
+        q: 1.0,
+    };
+    (0..count).map(band).collect()
 }
 
 /// Rows and columns of an HD frame.

@@ -21,6 +21,7 @@
 //! | `magnitude` | complex → real | magnitude or power: [`dsp::Magnitude`] |
 //! | `quad.demod` | complex → real | frequency demodulation: [`dsp::QuadDemod`] |
 //! | `deemphasis` | real | treble cut of an FM receiver: [`dsp::Deemphasis`] |
+//! | `equalizer` | real | cascade of filters of second order: [`equalizer::Equalizer`] |
 //! | `resample`, `resample.complex` | real, complex | changes the sample rate: [`dsp::Resampler`] |
 //! | `agc`, `agc.complex` | real, complex | automatic gain control: [`dsp::Agc`] |
 //! | `fft`, `fft.real` | complex, real → complex | Fourier transforms of frames: [`spectral::Fft`] |
@@ -66,9 +67,9 @@
 //! is an `f64`. A step allocates memory only for tags, notes, lines of text and pictures.
 //!
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
-//! `deemphasis`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a sample as 0,
-//! because it would spoil more there. These kinds, the file sources and sinks, and `tap` count such samples.
-//! The record gives the number at the end of the run.
+//! `deemphasis`, `equalizer`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a
+//! sample as 0, because it would spoil more there. These kinds, the file sources and sinks, and `tap` count
+//! such samples. The record gives the number at the end of the run.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples. [`recording`]
 //! generates the signal of the FM receiver example.
@@ -80,6 +81,7 @@ mod control;
 mod counter;
 mod delay;
 pub mod dsp;
+pub mod equalizer;
 mod filters;
 mod flush_timer;
 mod format;
@@ -161,6 +163,7 @@ pub fn registry() -> Registry {
     }
     control::add_kinds(&mut registry);
     delay::add_kinds(&mut registry);
+    equalizer::add_kinds(&mut registry);
     lanes::add_kinds(&mut registry);
     mode_s::add_kinds(&mut registry);
     squelch::add_kinds(&mut registry);

@@ -10,6 +10,7 @@ use num_complex::Complex;
 use onbeat_operators::dsp::{
     Agc, Deemphasis, FirDecimator, FirMethod, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
 };
+use onbeat_operators::equalizer::{Band, BandType, Equalizer};
 use onbeat_operators::image::{Blur, FromBytes, PerFrame, Reduce, Threshold, ToBytes};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
@@ -126,6 +127,8 @@ fn receiver(folder: &Path) {
     graph.add("blocks-end", NullSink::<Chunk<f32>>::default());
     graph.add("rate", Stream::new(Resampler::<f32>::to_rate(48e3, Quality::default()).unwrap()));
     graph.add("treble", InPlace::new(Deemphasis::new(50e-6).unwrap()));
+    let hum = Band { shape: BandType::Notch, frequency_hz: 50.0, gain_db: None, q: 9.0 };
+    graph.add("hum", InPlace::new(Equalizer::new(2, vec![hum; 5]).unwrap()));
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
     graph.add("load", Load::<Chunk<f32>>::new(LoadWork::Rounds(10)));
     graph.add("tap", Tap::new().file(folder.join("tap.jsonl"), 1e6).unwrap());
@@ -153,7 +156,8 @@ fn receiver(folder: &Path) {
         ("band", "rate"),
         ("rate", "treble"),
         ("treble", "tap"),
-        ("tap", "gain"),
+        ("tap", "hum"),
+        ("hum", "gain"),
         ("tap", "load"),
         ("gain", "sum.a"),
         ("load", "sum.b"),

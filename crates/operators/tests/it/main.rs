@@ -9,6 +9,7 @@ mod bad_recordings;
 mod connections;
 mod control;
 mod datagrams;
+mod equalizer;
 mod flow;
 mod fm_chain;
 mod fm_receiver;
