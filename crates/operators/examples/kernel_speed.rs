@@ -1,5 +1,5 @@
 //! Measures the kernels of the FM receiver: nanoseconds per sample of their own input, and per sample of the
-//! recording. Then filters of several lengths and factors: microseconds per 2048 inputs.
+//! recording. Then frames, and filters of several lengths and factors: microseconds per 2048 inputs.
 //!
 //! `cargo run --release -p onbeat-operators --example kernel_speed`
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
@@ -11,6 +11,8 @@ use onbeat_operators::dsp::{
     Agc, Deemphasis, FirDecimator, FirMethod, FirSample, LowPass, Magnitude, QuadDemod, Quality, Resampler,
     Shift, ci8_to_complex,
 };
+use onbeat_operators::equalizer::{Band, BandType, Equalizer};
+use onbeat_operators::image::{Blur, FrameFilter, Reduce, Threshold};
 use onbeat_operators::recording::{DEVIATION_HZ, EMPHASIS_S, RATE_HZ, SAMPLES, STATION_A_HZ, fm_recording};
 use onbeat_runtime::{Error, Kernel, Map};
 
@@ -100,11 +102,62 @@ fn main() -> Result<(), Error> {
     let mut tone: Vec<_> = (0..SAMPLES).map(|n| Complex::from_polar(0.5, n as f32 * 0.1)).collect();
     kernel("Magnitude", Magnitude::new(), (&tone, RATE_HZ), total)?;
     map("Agc complex", Agc::new(0.01, 0.1, 0.5, 100.0)?, (&mut tone, RATE_HZ), total)?;
+    for (channels, count) in [(1, 5), (2, 5), (2, 10), (6, 5)] {
+        let bands = bands(count);
+        let equalizer = Equalizer::new(channels, bands)?;
+        let mut samples: Vec<f32> = tone.iter().map(|x| x.re).collect();
+        let name = format!("Equalizer {count}, {channels} ch");
+        map(&name, equalizer, (&mut samples, 48e3 * channels as f64), total)?;
+    }
+    frames()?;
     let ramp: Vec<f32> = (0..SLICE).map(|n| n as f32 * 1e-3 - 1.0).collect();
     let complex: Vec<_> = ramp.iter().map(|x| Complex::new(*x, 1.0 - x)).collect();
     for method in [FirMethod::Direct, FirMethod::Fft] {
         filters("complex", method, &complex)?;
         filters("real", method, &ramp)?;
+    }
+    Ok(())
+}
+
+/// Bands of an equalizer.
+fn bands(count: usize) -> Vec<Band> {
+    let band = |n: usize| Band {
+        shape: BandType::Peaking,
+        frequency_hz: 100.0 * 1.5f64.powi(n as i32),
+        gain_db: Some(3.0 - n as f64),
+        q: 1.0,
+    };
+    (0..count).map(band).collect()
+}
+
+/// Rows and columns of an HD frame.
+const FRAME: [u32; 3] = [1080, 1920, 0];
+
+/// Prints the speed of operators on frames, one by one and in a chain.
+fn frames() -> Result<(), Error> {
+    let frame: Vec<u8> = (0..1080 * 1920u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let (mut smooth, mut small) = (vec![0; frame.len()], vec![0; frame.len() / 4]);
+    let (mut blur, mut threshold, mut halve) = (Blur::new(), Threshold::new(127)?, Reduce::new(2)?);
+    blur.shape(FRAME)?;
+    halve.shape(FRAME)?;
+    let report = |name: &str, pass: &mut dyn FnMut()| {
+        let nanos = best(pass);
+        println!("{name:<24} {:>8.1} µs {:>8.0} frames/s", nanos / 1e3, 1e9 / nanos);
+    };
+    println!("\nframes of 1080 × 1920 bytes");
+    report("Blur", &mut || blur.filter(&frame, &mut smooth));
+    report("Threshold", &mut || threshold.map(&mut smooth));
+    report("Reduce by 2", &mut || halve.filter(&smooth, &mut small));
+    report("all three", &mut || {
+        blur.filter(&frame, &mut smooth);
+        threshold.map(&mut smooth);
+        halve.filter(&smooth, &mut small);
+    });
+    for factor in [3, 4, 8] {
+        let mut reduce = Reduce::new(factor)?;
+        let [rows, columns, _] = reduce.shape(FRAME)?;
+        let small = &mut small[..(rows * columns) as usize];
+        report(&format!("Reduce by {factor}"), &mut || reduce.filter(&smooth, small));
     }
     Ok(())
 }

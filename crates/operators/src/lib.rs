@@ -21,10 +21,16 @@
 //! | `magnitude` | complex → real | magnitude or power: [`dsp::Magnitude`] |
 //! | `quad.demod` | complex → real | frequency demodulation: [`dsp::QuadDemod`] |
 //! | `deemphasis` | real | treble cut of an FM receiver: [`dsp::Deemphasis`] |
+//! | `equalizer` | real | cascade of filters of second order: [`equalizer::Equalizer`] |
 //! | `resample`, `resample.complex` | real, complex | changes the sample rate: [`dsp::Resampler`] |
 //! | `agc`, `agc.complex` | real, complex | automatic gain control: [`dsp::Agc`] |
 //! | `fft`, `fft.real` | complex, real → complex | Fourier transforms of frames: [`spectral::Fft`] |
 //! | `spectrum`, `spectrum.real` | complex, real → real | power spectrum: [`spectral::Spectrum`] |
+//! | `image.blur` | bytes | smooths grey frames: [`image::Blur`] |
+//! | `image.threshold` | bytes | black or white: [`image::Threshold`] |
+//! | `image.reduce` | bytes | smaller grey frames: [`image::Reduce`] |
+//! | `image.bytes` | real → bytes | rounds to bytes: [`image::ToBytes`] |
+//! | `image.real` | bytes → real | real samples of bytes: [`image::FromBytes`] |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] |
 //! | `add` | real `a`, `b` → real | sum of two streams: [`Add`] |
 //! | `sum` | real `in0`, `in1`, ... → real | sum of several streams: [`lanes::Sum`] |
@@ -54,16 +60,16 @@
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
 //! | `mode_s.null` | frames → | discards frames |
-//! | `null.source`, `null.source.complex` | → real, complex | sends unwritten chunks: [`NullSource`] |
-//! | `null.sink`, `null.sink.complex`, `count.sink` | real, complex, numbers → | discards its input: [`NullSink`] |
+//! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
+//! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
-//! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, numbers are `u64`, a value is an `f64`. A step
-//! allocates memory only for tags, notes, lines of text and pictures.
+//! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, bytes are `Chunk<u8>`, numbers are `u64`, a value
+//! is an `f64`. A step allocates memory only for tags, notes, lines of text and pictures.
 //!
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
-//! `deemphasis`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a sample as 0,
-//! because it would spoil more there. These kinds, the file sources and sinks, and `tap` count such samples.
-//! The record gives the number at the end of the run.
+//! `deemphasis`, `equalizer`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a
+//! sample as 0, because it would spoil more there. These kinds, the file sources and sinks, and `tap` count
+//! such samples. The record gives the number at the end of the run.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples. [`recording`]
 //! generates the signal of the FM receiver example.
@@ -75,9 +81,11 @@ mod control;
 mod counter;
 mod delay;
 pub mod dsp;
+pub mod equalizer;
 mod filters;
 mod flush_timer;
 mod format;
+pub mod image;
 mod iq;
 pub mod lanes;
 mod load;
@@ -155,12 +163,14 @@ pub fn registry() -> Registry {
     }
     control::add_kinds(&mut registry);
     delay::add_kinds(&mut registry);
+    equalizer::add_kinds(&mut registry);
     lanes::add_kinds(&mut registry);
     mode_s::add_kinds(&mut registry);
     squelch::add_kinds(&mut registry);
     filters::add_kinds(&mut registry);
     spectral::add_kinds(&mut registry);
     waterfall::add_kinds(&mut registry);
+    image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

@@ -225,8 +225,10 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "sends chunks with arbitrary content, for benchmarks";
     registry.add(Kind::new("null.source", text, "count = 1000", source::<f32>));
     registry.add(Kind::new("null.source.complex", text, "count = 1000", source::<Complex<f32>>));
+    registry.add(Kind::new("null.source.bytes", text, "count = 1000", source::<u8>));
     let text = "discards chunks";
     registry.add(Kind::new("null.sink", text, "", sink::<Chunk<f32>>));
     registry.add(Kind::new("null.sink.complex", text, "", sink::<Chunk<Complex<f32>>>));
+    registry.add(Kind::new("null.sink.bytes", text, "", sink::<Chunk<u8>>));
     registry.add(Kind::new("count.sink", "discards numbers", "", sink::<u64>));
 }

@@ -10,6 +10,8 @@ use num_complex::Complex;
 use onbeat_operators::dsp::{
     Agc, Deemphasis, FirDecimator, FirMethod, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
 };
+use onbeat_operators::equalizer::{Band, BandType, Equalizer};
+use onbeat_operators::image::{Blur, FromBytes, PerFrame, Reduce, Threshold, ToBytes};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
 use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
@@ -99,6 +101,7 @@ fn nothing_is_allocated_once_samples_flow() {
         receiver(folder.path());
         channels(folder.path());
         spectra(folder.path());
+        images(folder.path());
         aircraft();
         datagrams();
         connection();
@@ -124,6 +127,8 @@ fn receiver(folder: &Path) {
     graph.add("blocks-end", NullSink::<Chunk<f32>>::default());
     graph.add("rate", Stream::new(Resampler::<f32>::to_rate(48e3, Quality::default()).unwrap()));
     graph.add("treble", InPlace::new(Deemphasis::new(50e-6).unwrap()));
+    let hum = Band { shape: BandType::Notch, frequency_hz: 50.0, gain_db: None, q: 9.0 };
+    graph.add("hum", InPlace::new(Equalizer::new(2, vec![hum; 5]).unwrap()));
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
     graph.add("load", Load::<Chunk<f32>>::new(LoadWork::Rounds(10)));
     graph.add("tap", Tap::new().file(folder.join("tap.jsonl"), 1e6).unwrap());
@@ -151,7 +156,8 @@ fn receiver(folder: &Path) {
         ("band", "rate"),
         ("rate", "treble"),
         ("treble", "tap"),
-        ("tap", "gain"),
+        ("tap", "hum"),
+        ("hum", "gain"),
         ("tap", "load"),
         ("gain", "sum.a"),
         ("load", "sum.b"),
@@ -248,6 +254,25 @@ fn spectra(folder: &Path) {
 }
 
 /// The receiver of the example up to its frames, because decoding them allocates text.
+fn images(folder: &Path) {
+    let path = folder.join("film.npy");
+    let frame = |n: usize| ([32, 48, 0], (0..32 * 48).map(|at| (at * n % 256) as f32).collect());
+    let frames = Feed::frames((1..8).map(frame));
+    Trial::new(NpySink::<f32>::new(&path)).feed("in", frames).run();
+
+    let mut steady = Steady::new::<Chunk<f32>>("images", CHUNKS);
+    let graph = &mut steady.graph;
+    graph.add("film", NpySource::<f32>::new(path).repeat(CHUNKS as u64 / 7 + 20));
+    graph.add("bytes", PerFrame::new(ToBytes::new()));
+    graph.add("blur", PerFrame::new(Blur::new()));
+    graph.add("level", InPlace::new(Threshold::new(100).unwrap()));
+    graph.add("small", PerFrame::new(Reduce::new(3).unwrap()));
+    graph.add("real", PerFrame::new(FromBytes::new()));
+    let chain = ["film", "bytes", "blur", "level", "small", "real", "watch"];
+    steady.connect(&chain.array_windows().map(|[from, to]| (*from, *to)).collect::<Vec<_>>());
+    steady.run();
+}
+
 fn aircraft() {
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/adsb.cu8");
     let mut steady = Steady::new::<Frame>("aircraft", CHUNKS);

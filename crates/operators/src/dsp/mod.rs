@@ -51,6 +51,6 @@ pub use saxpy::{Affine, Saxpy};
 pub use shift::Shift;
 
 /// Notes how many samples were not finite, and how they were treated.
-fn not_finite(count: u64, what: &str) -> Option<String> {
+pub(crate) fn not_finite(count: u64, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} samples were not finite and {what}"))
 }

@@ -75,6 +75,7 @@ fn bad_samples_do_no_lasting_harm_and_are_not_hidden() {
         "agc",
         "agc.complex",
         "deemphasis",
+        "equalizer",
         "fft",
         "fft.real",
         "quad.demod",

@@ -1,0 +1,120 @@
+//! Equalizers: cascades of filters of second order.
+//!
+//! | type | description |
+//! |---|---|
+//! | [`Band`], [`BandType`] | one filter, by frequency, gain and quality |
+//! | [`Equalizer`] | several bands one after the other: `equalizer` |
+
+mod band;
+mod cascade;
+mod kinds;
+
+pub use band::{Band, BandType};
+pub(crate) use kinds::add_kinds;
+
+use crate::check;
+use crate::vectors::Vectors;
+use cascade::{Cascade, CascadeLoop};
+use onbeat_runtime::{Error, Map};
+
+/// Most bands. More would not fit the processor's registers.
+const MOST_BANDS: usize = 32;
+
+/// A cascade of filters of second order, for one channel or for several that are interleaved.
+///
+/// The filters are designed when the sample rate is known, which is that of the stream divided by the number
+/// of channels. Like those of an analogue equalizer, they delay each frequency differently; there is no delay
+/// to compensate. They compute in double precision, and the samples are rounded once, at the end. The output
+/// has the same bits on every processor.
+///
+/// The filters' memory never ends, so an input that is not finite counts as 0 and does not stay in it for
+/// ever; a note gives the number of such inputs at the end. Outputs of a filter below 10⁻³⁰ count as 0.
+///
+/// ```
+/// use onbeat_operators::equalizer::{Band, BandType, Equalizer};
+/// use onbeat_runtime::Map;
+///
+/// let hum = Band { shape: BandType::Notch, frequency_hz: 50.0, gain_db: None, q: 10.0 };
+/// let mut equalizer = Equalizer::new(1, vec![hum])?;
+/// equalizer.start(48e3)?;
+/// let mut samples: Vec<f32> = (0..48_000).map(|n| (n as f32 * 50.0 / 48e3 * 6.283_185_5).sin()).collect();
+/// equalizer.map(&mut samples);
+/// assert!(samples[40_000..].iter().all(|y| y.abs() < 1e-3));
+/// # Ok::<(), onbeat_runtime::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Equalizer {
+    vectors: Vectors,
+    channels: usize,
+    bands: Vec<Band>,
+    /// The filters of channels 0 and 1, 2 and 3, and so on.
+    cascades: Vec<Cascade>,
+    /// Channel of the next sample.
+    channel: usize,
+    not_finite: u64,
+}
+
+impl Equalizer {
+    /// Creates an equalizer for this number of channels.
+    ///
+    /// # Errors
+    /// When there are not 1 to 64 channels and 1 to 32 bands, or a band has a value that is wrong for every
+    /// sample rate. A frequency that is not below half of the sample rate is an error when the rate is known.
+    pub fn new(channels: usize, bands: Vec<Band>) -> Result<Self, Error> {
+        check::within("channels", channels as f64, 1.0, 64.0, "split the stream with `deinterleave`")?;
+        if bands.is_empty() || bands.len() > MOST_BANDS {
+            return Err(Error::new(format!(
+                "`bands` has {} entries: it must have from 1 to {MOST_BANDS}; use several equalizers for more",
+                bands.len()
+            )));
+        }
+        bands.iter().enumerate().try_for_each(|(number, band)| band.check(number))?;
+        let (vectors, cascades) = (Vectors::new(), Vec::new());
+        Ok(Equalizer { vectors, channels, bands, cascades, channel: 0, not_finite: 0 })
+    }
+
+    /// Filters samples up to the begin of a frame, or those of the last frame.
+    fn part(&mut self, samples: &mut [f32]) {
+        for sample in samples {
+            self.cascades[self.channel / 2].one(self.channel % 2, sample);
+            self.channel = (self.channel + 1) % self.channels;
+        }
+    }
+}
+
+impl Map for Equalizer {
+    type Sample = f32;
+
+    fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
+        check::rate(rate_hz)?;
+        let rate_hz = rate_hz / self.channels as f64;
+        let weights = |(number, band): (usize, &Band)| band.weights(number, rate_hz);
+        let filters = self.bands.iter().enumerate().map(weights).collect::<Result<Vec<_>, _>>()?;
+        let group = |first: usize| Cascade::new(&filters, (self.channels - first).min(2));
+        self.cascades = (0..self.channels).step_by(2).map(group).collect();
+        self.channel = 0;
+        Ok(())
+    }
+
+    fn map(&mut self, samples: &mut [f32]) {
+        for x in samples.iter_mut().filter(|x| !x.is_finite()) {
+            *x = 0.0;
+            self.not_finite += 1;
+        }
+        let into_frame = ((self.channels - self.channel) % self.channels).min(samples.len());
+        let (first, samples) = samples.split_at_mut(into_frame);
+        self.part(first);
+        let (frames, last) = samples.split_at_mut(samples.len() / self.channels * self.channels);
+        if !frames.is_empty() {
+            for (group, cascade) in self.cascades.iter_mut().enumerate() {
+                let samples = &mut frames[2 * group..];
+                self.vectors.run(CascadeLoop { cascade, samples, stride: self.channels });
+            }
+        }
+        self.part(last);
+    }
+
+    fn note(&self) -> Option<String> {
+        crate::dsp::not_finite(self.not_finite, "counted as 0")
+    }
+}
