@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Agc, Deemphasis, FirDecimator, FirMethod, FirSample, LowPass, Magnitude, QuadDemod, Quality, Resampler,
-    Shift, ci8_to_complex,
+    Agc, Deemphasis, FilterBank, FirDecimator, FirMethod, FirSample, LowPass, Magnitude, QuadDemod, Quality,
+    Resampler, Shift, ci8_to_complex,
 };
 use onbeat_operators::equalizer::{Band, BandType, Equalizer};
 use onbeat_operators::image::{Blur, FrameFilter, Reduce, Threshold};
@@ -109,12 +109,38 @@ fn main() -> Result<(), Error> {
         let name = format!("Equalizer {count}, {channels} ch");
         map(&name, equalizer, (&mut samples, 48e3 * channels as f64), total)?;
     }
+    banks(&tone)?;
     frames()?;
     let ramp: Vec<f32> = (0..SLICE).map(|n| n as f32 * 1e-3 - 1.0).collect();
     let complex: Vec<_> = ramp.iter().map(|x| Complex::new(*x, 1.0 - x)).collect();
     for method in [FirMethod::Direct, FirMethod::Fft] {
         filters("complex", method, &complex)?;
         filters("real", method, &ramp)?;
+    }
+    Ok(())
+}
+
+/// Prints the speed of filter banks, and of their Fourier transforms alone.
+fn banks(input: &[Complex<f32>]) -> Result<(), Error> {
+    println!("\n{:<24} {:>10} {:>14}", "filter bank", "ns/input", "transforms");
+    for channels in [8, 16, 64, 256, 1000] {
+        let mut bank = FilterBank::new(channels, 12, 60.0)?;
+        let mut rows = vec![Complex::default(); SLICE / channels * channels];
+        let nanos = best(|| {
+            for mut slice in input.chunks(SLICE) {
+                while !slice.is_empty() {
+                    slice = &slice[bank.take(slice)..];
+                    while bank.compute(&mut rows) > 0 {}
+                }
+            }
+        });
+        let fft = rustfft::FftPlanner::new().plan_fft_forward(channels);
+        let mut scratch = vec![Complex::default(); fft.get_inplace_scratch_len()];
+        rows.fill(Complex::default());
+        let count = input.len() / rows.len();
+        let alone = best(|| (0..count).for_each(|_| fft.process_with_scratch(&mut rows, &mut scratch)));
+        let name = format!("{channels} channels, 12 taps");
+        println!("{name:<24} {:>10.2} {:>14.2}", nanos / input.len() as f64, alone / input.len() as f64);
     }
     Ok(())
 }

@@ -25,6 +25,7 @@
 //! | `resample`, `resample.complex` | real, complex | changes the sample rate: [`dsp::Resampler`] |
 //! | `agc`, `agc.complex` | real, complex | automatic gain control: [`dsp::Agc`] |
 //! | `fft`, `fft.real` | complex, real → complex | Fourier transforms of frames: [`spectral::Fft`] |
+//! | `channelizer` | complex | splits a band into channels: [`spectral::Channelizer`] |
 //! | `spectrum`, `spectrum.real` | complex, real → real | power spectrum: [`spectral::Spectrum`] |
 //! | `image.blur` | bytes | smooths grey frames: [`image::Blur`] |
 //! | `image.threshold` | bytes | black or white: [`image::Threshold`] |

@@ -8,13 +8,14 @@ mod harness;
 use harness::{fast, recording, run, watched};
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Agc, Deemphasis, FirDecimator, FirMethod, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Agc, Deemphasis, FilterBank, FirDecimator, FirMethod, Magnitude, QuadDemod, Quality, Resampler, Saxpy,
+    Shift,
 };
 use onbeat_operators::equalizer::{Band, BandType, Equalizer};
 use onbeat_operators::image::{Blur, FromBytes, PerFrame, Reduce, Threshold, ToBytes};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
-use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
+use onbeat_operators::spectral::{Channelizer, Fft, Framed, Spectrum, Window};
 use onbeat_operators::{
     Add, Closed, Counter, Delay, DelayLength, FileSink, Framing, IqSink, IqSource, Load, LoadWork, NpySink,
     NpySource, NullSink, NullSource, NumberMerge, Overrun, PngSink, SampleFormat, SigmfSink, SigmfSource,
@@ -233,6 +234,7 @@ fn spectra(folder: &Path) {
     graph.add("size", Stream::new(Magnitude::new()));
     graph.add("bins", Framed::<C32, Fft>::new(1024, 1024, Window::default(), Fft::default()).unwrap());
     graph.add("bins-end", NullSink::<Chunk<C32>>::default());
+    graph.add("split", Channelizer::new(FilterBank::new(16, 12, 60.0).unwrap()));
     let spectrum = Spectrum::new(2).unwrap();
     graph.add("power", Framed::<C32, _>::new(1024, 512, Window::default(), spectrum.clone()).unwrap());
     graph.add("power-real", Framed::<f32, _>::new(1024, 1500, Window::default(), spectrum).unwrap());
@@ -247,13 +249,15 @@ fn spectra(folder: &Path) {
         ("size", "power-real"),
         ("power-real", "power-end"),
         ("bins", "bins-end"),
+        ("open", "split"),
+        ("split", "bins-end"),
         ("power", "picture"),
         ("size", "watch"),
     ]);
     steady.run();
 }
 
-/// The receiver of the example up to its frames, because decoding them allocates text.
+/// Frames from an array, and back to real samples.
 fn images(folder: &Path) {
     let path = folder.join("film.npy");
     let frame = |n: usize| ([32, 48, 0], (0..32 * 48).map(|at| (at * n % 256) as f32).collect());
@@ -273,6 +277,7 @@ fn images(folder: &Path) {
     steady.run();
 }
 
+/// The receiver of the example up to its frames, because decoding them allocates text.
 fn aircraft() {
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/adsb.cu8");
     let mut steady = Steady::new::<Frame>("aircraft", CHUNKS);

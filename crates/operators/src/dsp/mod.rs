@@ -9,12 +9,13 @@
 //! | [`QuadDemod`] | complex → real | frequency demodulation |
 //! | [`Deemphasis`] | real | inverse of an FM transmitter's treble lift |
 //! | [`Agc`] | real or complex | automatic gain control |
+//! | [`FilterBank`] | complex | channels of equal width |
 //! | [`Saxpy`] | real | `a * x + b` |
 //! | [`ci8_to_complex`] and similar | bytes → complex | unpacking of a recording |
 //!
 //! Three rules apply to all kernels, and `tests/it/kernel_contract.rs` checks them:
 //! - The output is the same, bit for bit, however input and output are cut into slices, and whatever the
-//!   width of the vectors ([`FirMethod::Fft`] excepted).
+//!   width of the vectors ([`FirMethod::Fft`] and [`FilterBank`] excepted).
 //! - No kernel shifts its signal in time: output sample `k` belongs to the instant of input sample `k * down
 //!   / up`.
 //! - Nothing is allocated after `start`.
@@ -29,6 +30,7 @@ mod convert;
 mod deemphasis;
 mod demod;
 mod design;
+mod filter_bank;
 mod fir;
 mod magnitude;
 mod phase;
@@ -43,6 +45,7 @@ pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to
 pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;
 pub use design::LowPass;
+pub use filter_bank::FilterBank;
 pub use fir::{FirDecimator, FirMethod};
 pub use magnitude::Magnitude;
 pub use polyphase::FirSample;

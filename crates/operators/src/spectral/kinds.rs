@@ -1,8 +1,9 @@
 //! Operator kinds for spectra.
 
-use super::{Fft, Framed, SpectralSample, Spectrum, Window};
+use super::{Channelizer, Fft, Framed, SpectralSample, Spectrum, Window};
+use crate::dsp::FilterBank;
 use num_complex::Complex;
-use onbeat_runtime::{Error, Folders, Kind, Registry};
+use onbeat_runtime::{Decibels, Error, Folders, Kind, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,34 @@ struct SpectrumParameters {
     average: usize,
 }
 
+/// Channels of equal width.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChannelizerParameters {
+    /// Number of channels, from 2 to 4096; powers of two are fastest. Channel 0 is around 0 Hz, and those of
+    /// the upper half are the negative frequencies.
+    channels: usize,
+    /// Taps of the filter for each channel, from 2 to 64; more make the borders of the channels steeper and
+    /// delay the output: a row waits for half of this number of rows of input.
+    #[serde(default = "dozen")]
+    taps_per_channel: usize,
+    /// Attenuation beyond the borders of a channel, from 20 to 120 dB.
+    #[serde(default = "sixty")]
+    attenuation: Decibels,
+}
+
+fn dozen() -> usize {
+    12
+}
+
+fn sixty() -> Decibels {
+    Decibels(60.0)
+}
+
+fn channelizer(p: &ChannelizerParameters, _: &Folders) -> Result<Channelizer, Error> {
+    FilterBank::new(p.channels, p.taps_per_channel, p.attenuation.0).map(Channelizer::new)
+}
+
 fn kilo() -> usize {
     1024
 }
@@ -57,6 +86,8 @@ fn spectrum<T: SpectralSample>(p: &SpectrumParameters, _: &Folders) -> Result<Fr
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
+    let text = "splits a band into channels of equal width";
+    registry.add(Kind::new("channelizer", text, "channels = 8", channelizer));
     let text = "Fourier transforms of frames";
     registry.add(Kind::new("fft", text, "size = 1024", fft::<Complex<f32>>));
     registry.add(Kind::new("fft.real", text, "size = 1024", fft::<f32>));

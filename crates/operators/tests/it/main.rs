@@ -6,6 +6,7 @@ mod add;
 mod adsb;
 mod any_cut;
 mod bad_recordings;
+mod channelizer;
 mod connections;
 mod control;
 mod datagrams;
