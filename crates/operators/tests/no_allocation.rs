@@ -66,13 +66,18 @@ impl Steady {
     /// Requires that nothing is allocated between message `WARM_UP` and message `messages` of the sink
     /// `watch`.
     fn new<M: Message>(name: &str, messages: usize) -> Self {
+        Self::after::<M>(WARM_UP, name, messages)
+    }
+
+    /// The same from message `warm_up` on.
+    fn after<M: Message>(warm_up: usize, name: &str, messages: usize) -> Self {
         let mut graph = Graph::new(name);
         let seen = Arc::new(Mutex::new((0, [(0, 0, 0); 2])));
         let into = Arc::clone(&seen);
         graph.sink("watch", move |_: M| {
             let (count, counted) = &mut *into.lock().unwrap();
             *count += 1;
-            if *count == WARM_UP || *count == messages {
+            if *count == warm_up || *count == messages {
                 counted[usize::from(*count == messages)] = counters();
             }
         });
@@ -235,6 +240,7 @@ fn spectra(folder: &Path) {
     graph.add("bins", Framed::<C32, Fft>::new(1024, 1024, Window::default(), Fft::default()).unwrap());
     graph.add("bins-end", NullSink::<Chunk<C32>>::default());
     graph.add("split", Channelizer::new(FilterBank::new(16, 12, 60.0).unwrap()));
+    graph.add("split-end", NullSink::<Chunk<C32>>::default());
     let spectrum = Spectrum::new(2).unwrap();
     graph.add("power", Framed::<C32, _>::new(1024, 512, Window::default(), spectrum.clone()).unwrap());
     graph.add("power-real", Framed::<f32, _>::new(1024, 1500, Window::default(), spectrum).unwrap());
@@ -250,7 +256,7 @@ fn spectra(folder: &Path) {
         ("power-real", "power-end"),
         ("bins", "bins-end"),
         ("open", "split"),
-        ("split", "bins-end"),
+        ("split", "split-end"),
         ("power", "picture"),
         ("size", "watch"),
     ]);
@@ -264,9 +270,10 @@ fn images(folder: &Path) {
     let frames = Feed::frames((1..8).map(frame));
     Trial::new(NpySink::<f32>::new(&path)).feed("in", frames).run();
 
-    let mut steady = Steady::new::<Chunk<f32>>("images", CHUNKS);
+    // Small frames are so quick that the other threads of the run may still be starting.
+    let mut steady = Steady::after::<Chunk<f32>>(10 * WARM_UP, "images", 2 * CHUNKS);
     let graph = &mut steady.graph;
-    graph.add("film", NpySource::<f32>::new(path).repeat(CHUNKS as u64 / 7 + 20));
+    graph.add("film", NpySource::<f32>::new(path).repeat(2 * CHUNKS as u64 / 7 + 20));
     graph.add("bytes", PerFrame::new(ToBytes::new()));
     graph.add("blur", PerFrame::new(Blur::new()));
     graph.add("level", InPlace::new(Threshold::new(100).unwrap()));
