@@ -147,9 +147,7 @@ fn work(thread: &WorkerThread<'_>, pool: &WorkerPool, place: usize, clock: &RunC
         if part.worker.turns.is_heavy {
             pool.leave_watch_to_others(place);
         }
-        let begin_ns = now_ns();
         run_part(thread, pool, number, part);
-        pool.weights.note_time(number, now_ns().saturating_sub(begin_ns));
     }
 }
 

@@ -77,11 +77,26 @@ struct PoolThread {
     counts: SharingCounts,
     /// Whether the part that it runs, or ran last, gets blocks of work.
     is_in_lane: bool,
+    /// Whether the part that it runs, or ran last, is heavy.
+    is_in_heavy: bool,
     /// Part claimed last of the thread's own offers.
     claimed: u32,
 }
 
 impl PoolThread {
+    /// Whether another thread should run a part that this one wakes: a thread whose other parts are light runs it
+    /// itself sooner than another one wakes up.
+    fn shares(&self, weights: &PartWeights, part: u32) -> bool {
+        weights.is_heavy(part) && (self.is_in_heavy || self.has_heavy(weights, part))
+    }
+
+    /// Whether a part is very heavy, or heavy beside another heavy one that waits here.
+    fn has_heavy(&self, weights: &PartWeights, part: u32) -> bool {
+        let mut waiting = self.list.iter().chain(&self.next);
+        weights.is_very_heavy(part)
+            || weights.is_heavy(part) && waiting.any(|&other| other != part && weights.is_heavy(other))
+    }
+
     /// Claims one of the thread's own offers, in turn: a part that always has work is offered again after
     /// each of its long steps.
     fn claim<P>(&mut self, tasks: &TaskPool<P>) -> Option<u32> {
@@ -156,7 +171,7 @@ impl<P> ThreadPool<P> {
             };
             // What a lane has done is for a part that has other work, too: it is not to wait for this thread.
             let is_apart = self.is_lane[part as usize] || thread.is_in_lane;
-            if is_apart || self.weights.is_heavy(part) {
+            if is_apart || thread.shares(&self.weights, part) {
                 self.offer(self.last_thread(part), part, &mut thread.counts);
             } else if let Some(before) = thread.next.replace(part) {
                 thread.list.push_back(before);
@@ -186,9 +201,8 @@ impl<P> ThreadPool<P> {
 
     /// Queues a part again that has more work but has to let others run.
     pub fn put_back(&self, part: u32, item: TaskLease<'_, P>) {
-        let is_offered = self.weights.is_heavy(part) || self.is_lane[part as usize];
         item.put_back();
-        with_thread(|thread| match is_offered {
+        with_thread(|thread| match self.is_lane[part as usize] || thread.has_heavy(&self.weights, part) {
             true => self.offer(thread.place, part, &mut thread.counts),
             false => thread.list.push_back(part),
         });
@@ -228,6 +242,7 @@ impl<P> ThreadPool<P> {
             list: VecDeque::with_capacity(self.is_lane.len()),
             counts: SharingCounts::default(),
             is_in_lane: false,
+            is_in_heavy: false,
             claimed: u32::MAX,
         }));
     }
@@ -270,6 +285,7 @@ impl<P> ThreadPool<P> {
                 with_thread(|thread| {
                     thread.counts.taken += 1;
                     thread.is_in_lane = self.is_lane[part as usize];
+                    thread.is_in_heavy = self.weights.is_heavy(part);
                 });
                 return Some((part, item));
             }
