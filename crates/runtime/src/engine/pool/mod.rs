@@ -84,8 +84,8 @@ struct PoolThread {
 }
 
 impl PoolThread {
-    /// Whether another thread should run a part that this one wakes: a thread whose other parts are light runs it
-    /// itself sooner than another one wakes up.
+    /// Whether another thread should run a part that this one wakes: a thread whose other parts are light
+    /// runs it itself sooner than another one wakes up.
     fn shares(&self, weights: &PartWeights, part: u32) -> bool {
         weights.is_heavy(part) && (self.is_in_heavy || self.has_heavy(weights, part))
     }
