@@ -10,13 +10,15 @@
 # of the processing, without the start of the program.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-known="gnuradio dump1090"
+known="gnuradio futuresdr liquid dump1090 sox opencv"
 
 program() { echo "$here/$1/target/release/jobs"; }
 
 is_there() {
     case $1 in
     dump1090) command -v dump1090-mutability > /dev/null ;;
+    sox) command -v sox > /dev/null ;;
+    opencv) [ -x "$here/opencv/venv/bin/python" ] ;;
     *) [ -x "$(program "$1")" ] ;;
     esac
 }
@@ -24,14 +26,22 @@ is_there() {
 how() {
     case $1 in
     gnuradio) echo "apt-get install --no-install-recommends g++ pkg-config gnuradio-dev; sh peers/jobs.sh build gnuradio" ;;
+    futuresdr) echo "sh peers/jobs.sh build futuresdr; it needs cargo" ;;
+    liquid) echo "apt-get install --no-install-recommends gcc libc6-dev libliquid-dev; sh peers/jobs.sh build liquid" ;;
     dump1090) echo "apt-get install --no-install-recommends dump1090-mutability" ;;
+    sox) echo "apt-get install --no-install-recommends sox" ;;
+    opencv) echo "sh peers/jobs.sh build opencv; it needs Python with pip and venv" ;;
     esac
 }
 
 jobs() {
     case $1 in
-    gnuradio) echo '"fm", "spectrum"' ;;
+    gnuradio) echo '"fm", "spectrum", "channelizer"' ;;
+    futuresdr) echo '"fm", "spectrum"' ;;
+    liquid) echo '"channelizer"' ;;
     dump1090) echo '"adsb"' ;;
+    sox) echo '"audio"' ;;
+    opencv) echo '"image"' ;;
     esac
 }
 
@@ -45,7 +55,18 @@ build() {
             c++ -std=c++17 -O3 -o "$(program gnuradio)" "$here/gnuradio/jobs.cpp" \
                 $(pkg-config --cflags $libraries | sed 's/-I/-isystem /g') $(pkg-config --libs $libraries) -lfmt -lspdlog -lpthread
         ;;
-    dump1090) is_there dump1090 ;;
+    # It uses an unstable feature.
+    futuresdr)
+        (cd "$here/futuresdr" && RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zcrate-attr=feature(float_algebraic)" cargo build --release --quiet --bin jobs)
+        ;;
+    liquid)
+        mkdir -p "$here/liquid/target/release" &&
+            cc -std=gnu11 -O3 -o "$(program liquid)" "$here/liquid/jobs.c" -lliquid -lm
+        ;;
+    opencv)
+        python3 -m venv "$here/opencv/venv" && "$here/opencv/venv/bin/pip" install --quiet opencv-python-headless
+        ;;
+    dump1090 | sox) is_there "$1" ;;
     *)
         echo "there is no peer $1: there are $known" >&2
         return 1
@@ -57,7 +78,8 @@ run_program() {
     peer=$1
     shift
     case $peer in
-    dump1090) exec sh "$here/dump1090/jobs.sh" "$@" ;;
+    opencv) exec "$here/opencv/venv/bin/python" "$here/opencv/jobs.py" "$@" ;;
+    dump1090 | sox) exec sh "$here/$peer/jobs.sh" "$@" ;;
     *) exec "$(program "$peer")" "$@" ;;
     esac
 }

@@ -33,7 +33,7 @@ build() {
     qsdr) (cd "$here/qsdr" && cargo build --release --quiet) ;;
     # It uses an unstable feature.
     futuresdr)
-        (cd "$here/futuresdr" && RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zcrate-attr=feature(float_algebraic)" cargo build --release --quiet)
+        (cd "$here/futuresdr" && RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zcrate-attr=feature(float_algebraic)" cargo build --release --quiet --bin saxpy)
         ;;
     # No warnings from headers of the system.
     gnuradio)

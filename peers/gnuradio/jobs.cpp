@@ -1,4 +1,4 @@
-// The jobs of `onbeat bench jobs` in GNU Radio 3.10: `fm` and `spectrum`, from file to file.
+// The jobs of `onbeat bench jobs` in GNU Radio 3.10: `fm`, `spectrum` and `channelizer`, from file to file.
 //
 //   jobs list
 //   jobs VARIANT JOB FOLDER RESULT CORE,...    one measurement: {"samples": samples read, "seconds": of the run}
@@ -16,12 +16,15 @@
 #include <gnuradio/blocks/integrate.h>
 #include <gnuradio/blocks/nlog10_ff.h>
 #include <gnuradio/blocks/rotator_cc.h>
+#include <gnuradio/blocks/stream_to_streams.h>
 #include <gnuradio/blocks/stream_to_vector.h>
+#include <gnuradio/blocks/streams_to_stream.h>
 #include <gnuradio/constants.h>
 #include <gnuradio/fft/fft_v.h>
 #include <gnuradio/fft/window.h>
 #include <gnuradio/filter/fir_filter_blk.h>
 #include <gnuradio/filter/iir_filter_ffd.h>
+#include <gnuradio/filter/pfb_channelizer_ccf.h>
 #include <gnuradio/filter/rational_resampler.h>
 #include <gnuradio/top_block.h>
 #include <sched.h>
@@ -75,6 +78,19 @@ static Chain spectrum() {
     };
 }
 
+// Its channels are 0 Hz at the last sample of a row of input; the bench expects that of the first one. So the input starts at its
+// second sample, and a tap in front keeps the delay a whole number of rows.
+static const int channels = 16;
+static Chain channelizer(const std::string& folder) {
+    std::vector<float> all = taps(folder + "/channels.taps");
+    all.insert(all.begin(), 0);
+    return {
+        gr::blocks::stream_to_streams::make(sizeof(gr_complex), channels),
+        gr::filter::pfb_channelizer_ccf::make(channels, all, 1),
+        gr::blocks::streams_to_stream::make(sizeof(gr_complex), channels),
+    };
+}
+
 static int list() {
     const std::pair<const char*, const char*> variants[] = {
         {"default", "as it comes: a thread per block, buffers of 64 KiB"},
@@ -83,7 +99,7 @@ static int list() {
     for (const auto& [name, how] : variants)
         std::printf(
             "{\"peer\": \"gnuradio\", \"version\": \"%s\", \"variant\": \"%s\", \"how\": \"%s\", \"jobs\": [\"fm\", "
-            "\"spectrum\"], \"cores\": [1, 2]}\n",
+            "\"spectrum\", \"channelizer\"], \"cores\": [1, 2]}\n",
             gr::version().c_str(), name, how);
     return 0;
 }
@@ -106,19 +122,22 @@ int main(int argc, char** argv) {
     // All threads inherit these cores.
     if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("cores");
 
-    Chain work = job == "fm" ? fm(folder) : job == "spectrum" ? spectrum() : Chain{};
+    const bool is_split = job == "channelizer";
+    Chain work = job == "fm" ? fm(folder) : job == "spectrum" ? spectrum() : is_split ? channelizer(folder) : Chain{};
     if (work.empty()) {
         std::fprintf(stderr, "it has no job `%s`\n", job.c_str());
         return 2;
     }
-    auto source = gr::blocks::file_source::make(sizeof(gr_complex), (folder + "/input").c_str(), false);
-    const std::size_t item = job == "fm" ? sizeof(float) : 1024 * sizeof(float);
+    auto source = gr::blocks::file_source::make(sizeof(gr_complex), (folder + "/input").c_str(), false, is_split ? 1 : 0);
+    const std::size_t item = is_split ? sizeof(gr_complex) : job == "fm" ? sizeof(float) : 1024 * sizeof(float);
     Chain all = {source};
     all.insert(all.end(), work.begin(), work.end());
     all.push_back(gr::blocks::file_sink::make(item, result.c_str()));
     auto top = gr::make_top_block("jobs");
     for (std::size_t at = 0; at < all.size(); at++) {
-        if (at + 1 < all.size()) top->connect(all[at], 0, all[at + 1], 0);
+        // Only between the blocks of the channelizer.
+        const int streams = is_split && at >= 1 && at <= 2 ? channels : 1;
+        for (int stream = 0; at + 1 < all.size() && stream < streams; stream++) top->connect(all[at], stream, all[at + 1], stream);
         auto block = std::dynamic_pointer_cast<gr::block>(all[at]);
         if (variant != "best" || !block) continue;
         const std::size_t bytes = block->output_signature()->max_streams() == 0 ? 0 : block->output_signature()->sizeof_stream_item(0);

@@ -14,7 +14,7 @@
 //! | [`realtime`] | frame jitter next to a load, like Holoscan's benchmark of real-time threads |
 //! | [`explain`] | cost of explaining late messages |
 //! | [`echo`] | an echo through a pipeline and through a bare loop, timed by a client of its own |
-//! | `holoscan` | another runtime in its own process |
+//! | `python_process` | a Python script in its own process |
 //! | `script` | other programs in their own processes |
 //! | `watch` | progress reports and stop requests: [`BenchWatch`] |
 //! | `common`, `pinned` | parameters and notes of all benches; threads without an engine |
@@ -38,13 +38,13 @@ pub mod costs;
 pub mod echo;
 mod error;
 pub mod explain;
-mod holoscan;
 pub mod jobs;
 pub mod model;
 mod others;
 pub mod overhead;
 mod pinned;
 pub mod pipeline;
+mod python_process;
 pub mod queue;
 pub mod realtime;
 pub mod saxpy;

@@ -153,7 +153,7 @@ mod tests {
             failure("name = \"x\"\n\tspeed = 3\n").plain(),
             "x.toml:2:2: unknown key `speed` in the pipeline\n    2 |  speed = 3\n      |  ^^^^^\n\
              help: its keys are `name`, `scheduler`, `cores`, `workers`, `share`, `idle`, `house_keeping`, `policy`, `lock_memory`, `prefault`, `huge_pages`, `numa`, `timer_slack`, `dma_latency`, `force`, `clock`, `scale`, `strict`, `watchdog`, \
-             `on_hang`, `explain`, `output`, `control`, `duration`, `pace`, `store`, \
+             `on_hang`, `explain`, `output`, `control`, `duration`, `pace`, `sync_files`, `store`, \
              `defaults`, `pool`, `operator`, `edge`, `path`, `subgraph`\n"
         );
     }

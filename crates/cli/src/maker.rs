@@ -3,32 +3,35 @@
 use crate::arguments::PipelineArguments;
 use crate::error::CommandError;
 use crate::stdout;
-use onbeat::{Graph, Options, Overrides, Pipeline, Registry, operators};
+use onbeat::{Graph, Options, Overrides, Pipeline, Registry};
 use onbeat_bench::Maker;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 /// Makes the pipeline of a file for each run. Its sinks write to a temporary folder.
-pub struct FileMaker {
+pub struct FileMaker<'r> {
     file: PathBuf,
-    registry: Registry,
+    registry: &'r Registry,
     overrides: Overrides,
     _scratch: Scratch,
 }
 
-impl FileMaker {
+impl<'r> FileMaker<'r> {
     /// Reads the pipeline once, to report errors with their line. Sources run as fast as possible unless
     /// `--pace` is given.
-    pub fn new(arguments: &PipelineArguments, what: &str) -> Result<(FileMaker, Pipeline), CommandError> {
-        let registry = operators::registry();
+    pub fn new(
+        arguments: &PipelineArguments,
+        registry: &'r Registry,
+        what: &str,
+    ) -> Result<(FileMaker<'r>, Pipeline), CommandError> {
         let scratch = Scratch::make()?;
         let mut overrides = arguments.overrides();
         if !arguments.has_pace() {
             overrides.flag("--pace", "pace", "fast");
         }
         overrides.text("--set output", "output", scratch.0.display().to_string());
-        let pipeline = Pipeline::read(&arguments.file, &registry, &overrides)?;
+        let pipeline = Pipeline::read(&arguments.file, registry, &overrides)?;
         if stdout::is_taken(&pipeline)? {
             return Err(CommandError::new(format!(
                 "{what} runs the pipeline many times, but an operator of it writes to stdout"
@@ -40,10 +43,10 @@ impl FileMaker {
     }
 }
 
-impl Maker for FileMaker {
+impl Maker for FileMaker<'_> {
     fn make(&mut self) -> Result<(Graph, Options), String> {
         let pipeline =
-            Pipeline::read(&self.file, &self.registry, &self.overrides).map_err(|error| error.to_string())?;
+            Pipeline::read(&self.file, self.registry, &self.overrides).map_err(|error| error.to_string())?;
         Ok((pipeline.graph, pipeline.options))
     }
 }

@@ -129,8 +129,7 @@ fn banks(input: &[Complex<f32>]) -> Result<(), Error> {
         let nanos = best(|| {
             for mut slice in input.chunks(SLICE) {
                 while !slice.is_empty() {
-                    slice = &slice[bank.take(slice)..];
-                    while bank.compute(&mut rows) > 0 {}
+                    slice = &slice[bank.process(slice, &mut rows).consumed..];
                 }
             }
         });

@@ -213,7 +213,7 @@ impl<T: FileSample> Operator for IqSink<T> {
             return Ok(());
         }
         writer.sum_up(cx);
-        writer.finish()
+        writer.finish(cx)
     }
 }
 

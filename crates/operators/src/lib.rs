@@ -11,8 +11,8 @@
 //! | `iq.sink`, `iq.sink.real` | complex, real → | writes a headerless sample file: [`IqSink`] |
 //! | `wav.source` | → real | plays a WAV file: [`WavSource`] |
 //! | `wav.sink` | real → | writes a WAV file: [`WavSink`] |
-//! | `npy.source`, `npy.source.complex` | → real, complex | plays a NumPy array frame by frame: [`NpySource`] |
-//! | `npy.sink`, `npy.sink.complex` | real, complex → | writes a NumPy array: [`NpySink`] |
+//! | `npy.source`, `npy.source.complex`, `npy.source.bytes` | → real, complex, bytes | plays a NumPy array frame by frame: [`NpySource`] |
+//! | `npy.sink`, `npy.sink.complex`, `npy.sink.bytes` | real, complex, bytes → | writes a NumPy array: [`NpySink`] |
 //! | `png.sink` | real → | draws frames or rows as PNG images: [`PngSink`] |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
 //! | `freq.shift` | complex | shifts every frequency: [`dsp::Shift`] |
@@ -25,7 +25,7 @@
 //! | `resample`, `resample.complex` | real, complex | changes the sample rate: [`dsp::Resampler`] |
 //! | `agc`, `agc.complex` | real, complex | automatic gain control: [`dsp::Agc`] |
 //! | `fft`, `fft.real` | complex, real → complex | Fourier transforms of frames: [`spectral::Fft`] |
-//! | `channelizer` | complex | splits a band into channels: [`spectral::Channelizer`] |
+//! | `channelizer` | complex | splits a band into channels: [`dsp::FilterBank`] |
 //! | `spectrum`, `spectrum.real` | complex, real → real | power spectrum: [`spectral::Spectrum`] |
 //! | `image.blur` | bytes | smooths grey frames: [`image::Blur`] |
 //! | `image.threshold` | bytes | black or white: [`image::Threshold`] |
@@ -115,7 +115,7 @@ pub use add::Add;
 pub use control::{Gains, Lag, Pid, Route};
 pub use counter::Counter;
 pub use delay::{Delay, DelayLength};
-pub use format::{FileSample, SampleFormat};
+pub use format::{ArraySample, FileSample, SampleFormat};
 pub use iq::{IqSink, IqSource};
 pub use load::{Load, LoadWork};
 pub use merge::NumberMerge;

@@ -109,14 +109,11 @@ impl PartFile {
         }
     }
 
-    /// Completes the file: syncs it to disk and renames it.
-    pub fn finish(self) -> Result<(), Error> {
-        self.file.sync_all().map_err(|error| self.cannot_write(error))?;
-        self.finish_unsynced()
-    }
-
-    /// Completes the file without syncing it, for files that are written while samples arrive.
-    pub fn finish_unsynced(mut self) -> Result<(), Error> {
+    /// Completes the file: syncs it to disk, if the run wants that, and renames it.
+    pub fn finish(mut self, syncs: bool) -> Result<(), Error> {
+        if syncs {
+            self.file.sync_all().map_err(|error| self.cannot_write(error))?;
+        }
         fs::rename(&self.path, &self.target).map_err(|error| cannot("name", &self.target, error))?;
         self.finished = true;
         Ok(())
@@ -149,7 +146,7 @@ mod tests {
             let part = PartFile::create(&target).unwrap();
             part.handle().unwrap().write_all(text.as_bytes()).unwrap();
             assert_ne!(fs::read_to_string(&target).ok().as_deref(), Some(text));
-            part.finish().unwrap();
+            part.finish(false).unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
         }
         drop(PartFile::create(&target).unwrap());
@@ -164,10 +161,10 @@ mod tests {
         let first = PartFile::create(&target).unwrap();
         let error = PartFile::create(&target).err().unwrap().to_string();
         assert!(error.contains("give them different files"), "{error}");
-        first.finish().unwrap();
+        first.finish(false).unwrap();
         assert!(target.is_file());
         fs::write(folder.path().join("out.part"), "left by a killed process").unwrap();
-        PartFile::create(&target).unwrap().finish().unwrap();
+        PartFile::create(&target).unwrap().finish(false).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"");
     }
 }

@@ -172,7 +172,7 @@ impl PngSink {
         self.size = Some(size);
         self.samples.clear();
         self.samples.extend_from_slice(chunk);
-        if self.numbered { self.write() } else { Ok(()) }
+        if self.numbered { self.write(false) } else { Ok(()) }
     }
 
     fn take_row(&mut self, row: &[f32], width: usize) -> Result<(), Error> {
@@ -197,14 +197,15 @@ impl PngSink {
         // Samples that are not finite get the lowest colour.
         rest.fill(f32::NAN);
         if self.numbered && self.samples.len() == whole {
-            self.write()?;
+            self.write(false)?;
             self.samples.clear();
         }
         Ok(())
     }
 
-    /// Writes the current image.
-    fn write(&mut self) -> Result<(), Error> {
+    /// Writes the current image. Numbered images are written while other operators wait for their turn, so
+    /// they are not synced to disk.
+    fn write(&mut self, syncs: bool) -> Result<(), Error> {
         let Some(ImageSize { width, planes, .. }) = self.size.filter(|_| !self.samples.is_empty()) else {
             return Ok(());
         };
@@ -223,13 +224,7 @@ impl PngSink {
         };
         let colour = if colour { png::ColorType::Rgb } else { png::ColorType::Grayscale };
         encode(&part, (width, height), colour, &self.pixels)?;
-        // Numbered images are written while other operators wait for their turn, so they are not synced to
-        // disk.
-        if self.numbered {
-            part.finish_unsynced()?;
-        } else {
-            part.finish()?;
-        }
+        part.finish(syncs)?;
         self.written += 1;
         Ok(())
     }
@@ -325,7 +320,7 @@ impl Operator for PngSink {
         }
         // Numbered images are written already.
         if !self.numbered || self.size.is_some_and(|size| size.by_row) {
-            self.write()?;
+            self.write(!self.numbered && cx.sync_files())?;
         }
         self.part = None;
         if self.written == 0 {

@@ -210,7 +210,7 @@ impl Operator for Tap {
             return Ok(());
         }
         written.map_err(|error| part.cannot_write(error))?;
-        part.finish()
+        part.finish(cx.sync_files())
     }
 }
 

@@ -267,7 +267,7 @@ impl Operator for WavSink {
             return Ok(());
         }
         wave.writer.finalize().map_err(|error| cannot_write(part.target(), error))?;
-        part.finish()
+        part.finish(cx.sync_files())
     }
 }
 

@@ -15,7 +15,7 @@ use onbeat_operators::equalizer::{Band, BandType, Equalizer};
 use onbeat_operators::image::{Blur, FromBytes, PerFrame, Reduce, Threshold, ToBytes};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
-use onbeat_operators::spectral::{Channelizer, Fft, Framed, Spectrum, Window};
+use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
 use onbeat_operators::{
     Add, Closed, Counter, Delay, DelayLength, FileSink, Framing, IqSink, IqSource, Load, LoadWork, NpySink,
     NpySource, NullSink, NullSource, NumberMerge, Overrun, PngSink, SampleFormat, SigmfSink, SigmfSource,
@@ -239,7 +239,7 @@ fn spectra(folder: &Path) {
     graph.add("size", Stream::new(Magnitude::new()));
     graph.add("bins", Framed::<C32, Fft>::new(1024, 1024, Window::default(), Fft::default()).unwrap());
     graph.add("bins-end", NullSink::<Chunk<C32>>::default());
-    graph.add("split", Channelizer::new(FilterBank::new(16, 12, 60.0).unwrap()));
+    graph.add("split", Stream::new(FilterBank::new(16, 12, 60.0).unwrap()));
     graph.add("split-end", NullSink::<Chunk<C32>>::default());
     let spectrum = Spectrum::new(2).unwrap();
     graph.add("power", Framed::<C32, _>::new(1024, 512, Window::default(), spectrum.clone()).unwrap());

@@ -36,6 +36,8 @@ pub enum CauseClass {
     SystemCall,
     /// The thread waited for another thread of its process.
     Lock,
+    /// The thread waited for the lock of the Python interpreter (GIL), which this operator or thread had.
+    GilWait,
     /// The thread was stopped by a signal or a debugger.
     Stopped,
     /// The thread moved to another core.
@@ -71,6 +73,7 @@ impl CauseClass {
             CauseClass::PageFault => "page_fault",
             CauseClass::SystemCall => "system_call",
             CauseClass::Lock => "lock",
+            CauseClass::GilWait => "gil_wait",
             CauseClass::Stopped => "stopped",
             CauseClass::Migration => "migration",
             CauseClass::RtThrottling => "rt_throttling",

@@ -48,5 +48,5 @@ pub use machine::Machine;
 pub use record::Record;
 pub use regularity::{Regularity, RegularityRecord};
 pub use span::{
-    Class, Counted, Evidence, KernelEvent, Left, NoEvidence, OffCpu, PageFault, Span, WakeSource,
+    Class, Counted, Evidence, KernelEvent, Left, LockWait, NoEvidence, OffCpu, PageFault, Span, WakeSource,
 };

@@ -66,6 +66,20 @@ pub struct OffCpu {
     pub woken_by: Option<WakeSource>,
 }
 
+/// Interval in which a thread waited for a lock that it knows: that of the Python interpreter. All times in
+/// nanoseconds on `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockWait {
+    /// Kernel id of the thread.
+    pub tid: i32,
+    /// Begin of the wait.
+    pub from_ns: u64,
+    /// End of the wait.
+    pub to_ns: u64,
+    /// Operator or thread that had the lock.
+    pub holder: String,
+}
+
 /// A page fault of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFault {

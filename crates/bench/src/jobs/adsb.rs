@@ -25,6 +25,7 @@ pub(super) const KIND: JobKind = JobKind {
 
 const PIPELINE: &str = r#"
 name = "adsb"
+sync_files = false
 operator = [
     { name = "iq", kind = "iq.source", path = "input", format = "cu8", sample_rate = "2 MS/s" },
     { name = "size", kind = "magnitude" },

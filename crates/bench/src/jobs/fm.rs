@@ -13,8 +13,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub(super) const KIND: JobKind = JobKind {
-    about: "FM receiver: shift, low-pass and decimate by 2, demodulate, low-pass and decimate by 4, resample to 48 kHz, \
-            de-emphasis",
+    about: "FM receiver: shift, decimate by 2, demodulate, decimate by 4, resample to 48 kHz, de-emphasis",
     rate_hz: RATE_HZ,
     seconds: 100.0,
     quality: ("SNR", "dB"),
@@ -27,6 +26,7 @@ pub(super) const KIND: JobKind = JobKind {
 /// The operators of `examples/fm_receiver.toml` between two files.
 const PIPELINE: &str = r#"
 name = "fm"
+sync_files = false
 operator = [
     { name = "iq", kind = "iq.source", path = "input", format = "cf32_le", sample_rate = "256 kHz" },
     { name = "tune", kind = "freq.shift", shift = "-40 kHz" },
@@ -58,11 +58,15 @@ fn prepare(request: &JobRequest) -> Result<u64, String> {
         ("band.taps", filter_taps(BAND, RATE_HZ / 2.0).map_err(wrong)?),
         ("rate.taps", resampler_taps().map_err(wrong)?),
     ] {
-        let path = request.folder.join(name);
-        let lines: String = taps.iter().map(|tap| format!("{tap:e}\n")).collect();
-        fs::write(&path, lines).map_err(at(&path))?;
+        write_taps(&request.folder.join(name), &taps)?;
     }
     write_signal(&request.folder.join(INPUT), request.seconds)
+}
+
+/// Writes the taps of a filter for the peers, one on each line.
+pub(super) fn write_taps(path: &Path, taps: &[f32]) -> Result<(), String> {
+    let lines: String = taps.iter().map(|tap| format!("{tap:e}\n")).collect();
+    fs::write(path, lines).map_err(at(path))
 }
 
 /// Writes the signal of the stations. Returns the number of samples.

@@ -1,9 +1,10 @@
 //! Folder for the inputs and results of a bench, and comparison of files.
 
 use crate::BenchError;
+use num_complex::Complex;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
@@ -77,4 +78,15 @@ pub(super) fn read_floats(path: &Path) -> Result<Vec<f32>, String> {
     let bytes = fs::read(path).map_err(at(path))?;
     let floats = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
     Ok(floats.collect())
+}
+
+/// Reads complex samples of 32-bit floats from the middle of a file: `count` of them, from number `begin` on.
+pub(super) fn read_complex(path: &Path, begin: usize, count: usize) -> Result<Vec<Complex<f32>>, String> {
+    let mut samples = vec![Complex::default(); count];
+    let bytes = bytemuck::cast_slice_mut::<Complex<f32>, u8>(&mut samples);
+    let offset = begin * size_of::<Complex<f32>>();
+    let read = File::open(path).and_then(|file| file.read_exact_at(bytes, offset as u64));
+    read.map_err(at(path))?;
+    // Little-endian, as all machines that onbeat supports.
+    Ok(samples)
 }

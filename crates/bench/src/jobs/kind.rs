@@ -1,7 +1,7 @@
 //! The parts in which jobs differ.
 
 use super::settings::Job;
-use super::{adsb, fm, spectrum};
+use super::{adsb, audio, channelizer, fm, image, spectrum};
 use std::path::{Path, PathBuf};
 
 /// Bare kernels in a loop, from the input to a result.
@@ -65,5 +65,8 @@ pub(super) fn kind(job: Job) -> JobKind {
         Job::Fm => fm::KIND,
         Job::Adsb => adsb::KIND,
         Job::Spectrum => spectrum::KIND,
+        Job::Channelizer => channelizer::KIND,
+        Job::Audio => audio::KIND,
+        Job::Image => image::KIND,
     }
 }

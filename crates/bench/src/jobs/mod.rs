@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `settings` | settings of the bench |
 //! | `kind` | the parts in which jobs differ |
-//! | `fm`, `adsb`, `spectrum` | the jobs: input, pipeline, bare kernels, quality |
+//! | `fm`, `adsb`, `spectrum`, `channelizer`, `audio`, `image` | the jobs: input, pipeline, bare kernels, quality |
 //! | `signal` | the signal of two FM stations, and the quality of audio |
 //! | `case` | a job on one side |
 //! | `ours`, `bare` | a job as a pipeline, and as kernels in a loop |
@@ -18,10 +18,13 @@
 //! | `result`, `plot` | figures and a picture |
 
 mod adsb;
+mod audio;
 mod bare;
 mod case;
+mod channelizer;
 mod fm;
 mod folder;
+mod image;
 mod kind;
 mod ours;
 mod peers;

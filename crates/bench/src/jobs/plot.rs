@@ -50,7 +50,7 @@ fn groups(found: &JobsResults, rows: &[&JobRow]) -> Vec<Group> {
         let cores = row.case.cores;
         let quality = found.result.value(&format!("{}.quality", row.name));
         let (_, unit) = super::kind::kind(row.case.job).quality;
-        let quality = quality.map_or(String::new(), |value| format!(" ({value:.3} {unit})"));
+        let quality = quality.map_or(String::new(), |value| format!(" ({} {unit})", short(value)));
         let bar = Bar {
             label: row.case.label() + &quality,
             value: figure.value,
@@ -67,4 +67,16 @@ fn groups(found: &JobsResults, rows: &[&JobRow]) -> Vec<Group> {
         }
     }
     groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Two digits behind the point for small values, one for others, none for whole numbers.
+fn short(value: f64) -> String {
+    let places = if value.fract() == 0.0 {
+        0
+    } else if value < 1.0 {
+        2
+    } else {
+        1
+    };
+    format!("{value:.places$}")
 }

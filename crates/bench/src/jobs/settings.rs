@@ -11,11 +11,18 @@ pub enum Job {
     Adsb,
     /// Averaged power spectra of 1024 bins.
     Spectrum,
+    /// Splits a band into 16 channels.
+    Channelizer,
+    /// Stereo through an equalizer, then from 48 to 44.1 kHz.
+    Audio,
+    /// Filters grey HD frames.
+    Image,
 }
 
 impl Job {
     /// All of them.
-    pub const ALL: &'static [Job] = &[Job::Fm, Job::Adsb, Job::Spectrum];
+    pub const ALL: &'static [Job] =
+        &[Job::Fm, Job::Adsb, Job::Spectrum, Job::Channelizer, Job::Audio, Job::Image];
 
     /// Name in figures and on the command line.
     #[must_use]
@@ -24,6 +31,9 @@ impl Job {
             Job::Fm => "fm",
             Job::Adsb => "adsb",
             Job::Spectrum => "spectrum",
+            Job::Channelizer => "channelizer",
+            Job::Audio => "audio",
+            Job::Image => "image",
         }
     }
 

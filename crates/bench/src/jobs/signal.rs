@@ -95,7 +95,8 @@ pub(super) fn snr_db(audio: &[f32]) -> Result<f64, String> {
     }
     let begin = (audio.len() - length) / 2;
     let part = &audio[begin..begin + length];
-    let received: Vec<Complex<f64>> = TONES_A.iter().map(|&(hz, _)| tone(part, begin, hz)).collect();
+    let received: Vec<Complex<f64>> =
+        TONES_A.iter().map(|&(hz, _)| tone(part, begin, hz, AUDIO_HZ)).collect();
     let power: f64 = part.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / length as f64;
     // A tone `size · sin` has the coefficient `size / 2i`; a delay turns it.
     let sent =
@@ -112,9 +113,9 @@ pub(super) fn snr_db(audio: &[f32]) -> Result<f64, String> {
     Ok(10.0 * (sent_power / best.max(1e-15)).log10())
 }
 
-/// Coefficient of a tone in audio that begins with sample number `begin`.
-fn tone(audio: &[f32], begin: usize, hz: f64) -> Complex<f64> {
-    let turn = |at: usize| Complex::from_polar(1.0, -TAU * (hz / AUDIO_HZ * (begin + at) as f64).fract());
+/// Coefficient of a tone in audio at `rate_hz` that begins with sample number `begin`.
+pub(super) fn tone(audio: &[f32], begin: usize, hz: f64, rate_hz: f64) -> Complex<f64> {
+    let turn = |at: usize| Complex::from_polar(1.0, -TAU * (hz / rate_hz * (begin + at) as f64).fract());
     let sum: Complex<f64> = audio.iter().enumerate().map(|(at, &y)| turn(at) * f64::from(y)).sum();
     sum / audio.len() as f64
 }

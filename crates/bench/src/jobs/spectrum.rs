@@ -2,7 +2,7 @@
 
 use super::bare::{BLOCK, each_block, write_floats};
 use super::fm::write_signal;
-use super::folder::{at, read_floats};
+use super::folder::{at, read_complex, read_floats};
 use super::kind::{INPUT, JobInput, JobKind};
 use num_complex::Complex;
 use onbeat_operators::recording::RATE_HZ;
@@ -10,7 +10,7 @@ use onbeat_operators::spectral::{Measure, Spectrum, Window};
 use rustfft::FftPlanner;
 use std::f64::consts::TAU;
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub(super) const KIND: JobKind = JobKind {
@@ -26,6 +26,7 @@ pub(super) const KIND: JobKind = JobKind {
 
 const PIPELINE: &str = r#"
 name = "spectrum"
+sync_files = false
 operator = [
     { name = "iq", kind = "iq.source", path = "input", format = "cf32_le", sample_rate = "256 kHz" },
     { name = "spectrum", kind = "spectrum", size = 1024, hop = 1024, window = "hann", average = 16 },
@@ -55,11 +56,7 @@ fn judge(input: &JobInput, result: &Path) -> Result<f64, String> {
         return Err(format!("it has {} spectra: {whole} were expected", rows.len() / SIZE));
     }
     let compared = whole.min(COMPARED);
-    let path = input.path();
-    let mut samples = vec![Complex::default(); compared * ROW];
-    File::open(&path)
-        .and_then(|mut file| file.read_exact(bytemuck::cast_slice_mut::<Complex<f32>, u8>(&mut samples)))
-        .map_err(at(&path))?;
+    let samples = read_complex(&input.path(), 0, compared * ROW)?;
     let mut worst: f64 = 0.0;
     for (samples, row) in samples.chunks(ROW).zip(rows.chunks(SIZE)) {
         for (right, found) in reference(samples).into_iter().zip(row) {

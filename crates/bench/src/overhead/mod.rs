@@ -7,20 +7,20 @@
 //! | `recipe` | schedulers with their workers, and whether this version has them |
 //! | `marks`, `measure` | clock readings inside a run |
 //! | `bare` | the same cases without an engine: the limit |
+//! | `python` | the same cases with operators in Python, onbeat's and Holoscan's |
 //! | `rounds` | all measurements in turn, once per round |
 //! | `break_even` | work per step at which the engine hardly counts |
-//! | `holoscan` | the same cases in Holoscan |
 //! | `result`, `plot` | figures and a picture |
 
 mod bare;
 mod break_even;
 mod case;
 mod effort;
-mod holoscan;
 mod marks;
 mod measure;
 mod operators;
 mod plot;
+mod python;
 mod recipe;
 mod result;
 mod rounds;

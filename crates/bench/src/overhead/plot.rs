@@ -73,7 +73,7 @@ fn facts(result: &BenchResult) -> Vec<String> {
 /// One group per scheduler, then those of the peer.
 fn groups(overhead: &Overhead, method: &str) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for (prefix, head) in [(String::new(), ""), ("peer.holoscan.".to_owned(), "Holoscan, ")] {
+    for (prefix, head) in [("", ""), ("python.", "Python, "), ("peer.holoscan.", "Holoscan, ")] {
         for row in &overhead.rows {
             let figure = format!("{prefix}{method}.{}.{}", row.recipe, row.case.name());
             let Some(figure) = overhead.result.figures.get(&figure) else { continue };

@@ -1,6 +1,7 @@
 //! Converts runs to figures.
 
 use super::break_even::{Loaded, SHARES, operator_ns};
+use super::python::{PeerTimes, PythonCases};
 use super::rounds::{Checks, OverheadRounds, Pair, process_iterations};
 use super::settings::OverheadSettings;
 use super::{Overhead, OverheadCase, OverheadRow, SchedulerVariant};
@@ -18,29 +19,33 @@ pub(super) fn overhead(settings: &OverheadSettings, rounds: OverheadRounds) -> O
     result.add("bare.one_way", &rounds.one_way_ns, "ns");
     for pair in &rounds.pairs {
         add_pair(&mut result, pair, settings);
-        if let Some(peer) = &rounds.peer {
-            let of = |value: fn(&super::holoscan::PeerTimes) -> f64| {
-                pair.peer.iter().map(value).collect::<Vec<_>>()
-            };
+        let sides = [("python", &rounds.python, &pair.python), ("peer.holoscan", &rounds.peer, &pair.peer)];
+        for (side, cases, taken) in sides {
+            let Some(cases) = cases else { continue };
+            let of = |value: fn(&PeerTimes) -> f64| taken.iter().map(value).collect::<Vec<_>>();
             let name = pair.name();
             if settings.method.has_process() {
-                result.add(&format!("peer.holoscan.process.{name}"), &of(|taken| taken.process_ns), "ns");
+                result.add(&format!("{side}.process.{name}"), &of(|taken| taken.process_ns), "ns");
             }
-            if settings.method.has_steady() && peer.iterations > 1 {
-                result.add(&format!("peer.holoscan.steady.{name}"), &of(|taken| taken.steady_ns), "ns");
+            if settings.method.has_steady() && cases.iterations > 1 {
+                result.add(&format!("{side}.steady.{name}"), &of(|taken| taken.steady_ns), "ns");
             }
         }
+    }
+    for (case, taken) in &rounds.python_bare {
+        result.add(&format!("python.bare.{}", case.name()), taken, "ns");
     }
     if let Some(checks) = &rounds.checks {
         add_checks(&mut result, checks, &rounds.pairs[checks.pair]);
     }
     result.notes = rounds.notes;
-    if let Some(peer) = &rounds.peer {
-        let (holoscan, python) = peer.versions();
-        let iterations = peer.iterations;
+    for (name, cases) in [("onbeat", &rounds.python), ("Holoscan", &rounds.peer)] {
+        let Some(cases) = cases else { continue };
+        let (version, python) = cases.versions();
+        let iterations = cases.iterations;
         result.notes.push(format!(
-            "Holoscan {holoscan}, Python {python}: {iterations} iterations per run; process includes its \
-             start and stop"
+            "{name} {version}, operators in Python {python}: {iterations} iterations per run; process includes \
+             its start and stop"
         ));
     }
     if rounds.peer.is_none() {
@@ -79,16 +84,18 @@ fn parameters(settings: &OverheadSettings, rounds: &OverheadRounds) -> serde_jso
             (pair.recipe.name(), json!({ "workers": pair.recipe.workers, "cores": pair.options.cores }))
         })
         .collect();
-    let peer = rounds.peer.as_ref().map(|peer| {
-        let (holoscan, python) = peer.versions();
-        json!({
-            "name": "holoscan",
-            "version": holoscan,
-            "language": format!("python {python}"),
-            "iterations": peer.iterations,
-            "warm_up": peer.warm_up(settings.warm_up),
+    let side = |name: &str, cases: &Option<PythonCases>| {
+        cases.as_ref().map(|cases| {
+            let (version, python) = cases.versions();
+            json!({
+                "name": name,
+                "version": version,
+                "language": format!("python {python}"),
+                "iterations": cases.iterations,
+                "warm_up": cases.warm_up(settings.warm_up),
+            })
         })
-    });
+    };
     common::parameters(json!({
         "cases": names(settings.cases.iter().map(|case| OverheadCase::name(*case)).collect()),
         "schedulers": names(settings.schedulers.iter().map(|kind| SchedulerVariant::name(*kind)).collect()),
@@ -102,7 +109,8 @@ fn parameters(settings: &OverheadSettings, rounds: &OverheadRounds) -> serde_jso
         "warm_up": settings.warm_up,
         "process_iterations": process_iterations(settings),
         "steady_iterations": iterations,
-        "peer": peer,
+        "python": side("onbeat", &rounds.python),
+        "peer": side("holoscan", &rounds.peer),
     }))
 }
 

@@ -3,9 +3,9 @@
 use super::break_even::{self, Loaded, SHARES};
 use super::case::OverheadCase;
 use super::effort::{ArithmeticRounds, NoEffort};
-use super::holoscan::{OverheadHoloscan, PeerTimes};
 use super::marks::{Length, UsageDelta};
 use super::measure::{self, RunTimes};
+use super::python::{self, PeerTimes, PythonCases};
 use super::recipe::WorkerSetup;
 use super::settings::{OverheadSettings, PUBLISHED_ITERATIONS};
 use super::{EngineShare, bare};
@@ -22,7 +22,10 @@ pub(super) struct OverheadRounds {
     /// Nanoseconds from one thread to another; empty if nothing runs on two.
     pub one_way_ns: Vec<f64>,
     pub checks: Option<Checks>,
-    pub peer: Option<OverheadHoloscan>,
+    pub python: Option<PythonCases>,
+    /// Cases in Python without an engine, in nanoseconds per iteration.
+    pub python_bare: Vec<(OverheadCase, Vec<f64>)>,
+    pub peer: Option<PythonCases>,
     /// Share of the machine used by others during the measurement, if known.
     pub others: Option<f64>,
     pub notes: Vec<String>,
@@ -42,6 +45,7 @@ pub(super) struct Pair {
     pub steady: Vec<RunTimes>,
     /// Counted in a separate run.
     pub counted: Option<UsageDelta>,
+    pub python: Vec<PeerTimes>,
     pub peer: Vec<PeerTimes>,
 }
 
@@ -82,10 +86,7 @@ pub(super) fn measure(
     if pairs.is_empty() {
         return Err(BenchError::Nothing(notes.join("; ")));
     }
-    let mut peer = settings.peer.as_ref().and_then(|peer| {
-        watch.at(0, 1, "starting Holoscan");
-        OverheadHoloscan::start(peer).inspect_err(|reason| notes.push(reason.clone())).ok()
-    });
+    let (mut python, mut peer) = interpreters(settings, watch, &mut notes);
     // Done on the thread that starts the workers, because they inherit the counter. It is closed before
     // anything is timed.
     count(&mut pairs, settings, watch, &mut notes)?;
@@ -94,19 +95,42 @@ pub(super) fn measure(
         limits,
         one_way_ns: Vec::new(),
         checks: None,
+        python: None,
+        python_bare: settings.cases.iter().map(|&case| (case, Vec::new())).collect(),
         peer: None,
         others: None,
         notes,
     };
-    let helpers_ns = |peer: &Option<OverheadHoloscan>| {
-        peer.as_ref().and_then(|peer| others::cpu_ns(peer.id())).unwrap_or(0)
+    let helpers_ns = |helpers: [&Option<PythonCases>; 2]| -> u64 {
+        helpers.into_iter().flatten().filter_map(|helper| others::cpu_ns(helper.id())).sum()
     };
-    let (others, before_ns) = (Others::watch(), helpers_ns(&peer));
-    rounds.all(settings, watch, peer.as_mut())?;
+    let (others, before_ns) = (Others::watch(), helpers_ns([&python, &peer]));
+    rounds.all(settings, watch, [python.as_mut(), peer.as_mut()])?;
     rounds.check(settings, watch)?;
-    rounds.others = others.share(helpers_ns(&peer).saturating_sub(before_ns));
-    rounds.peer = peer;
+    rounds.others = others.share(helpers_ns([&python, &peer]).saturating_sub(before_ns));
+    (rounds.python, rounds.peer) = (python, peer);
     Ok(rounds)
+}
+
+/// Starts the interpreters for onbeat's package and for the peer. A note says why one cannot be had.
+fn interpreters(
+    settings: &OverheadSettings,
+    watch: &mut dyn BenchWatch,
+    notes: &mut Vec<String>,
+) -> (Option<PythonCases>, Option<PythonCases>) {
+    let python = settings.python.as_ref().and_then(|program| {
+        watch.at(0, 1, "starting Python");
+        let iterations = process_iterations(settings);
+        PythonCases::start(program, python::ONBEAT, iterations)
+            .inspect_err(|why| notes.push(why.clone()))
+            .ok()
+    });
+    let peer = settings.peer.as_ref().and_then(|peer| {
+        watch.at(0, 1, "starting Holoscan");
+        let started = PythonCases::start(&peer.python, python::HOLOSCAN, peer.iterations);
+        started.inspect_err(|why| notes.push(why.clone())).ok()
+    });
+    (python, peer)
 }
 
 /// Adds a note once, even if it applies to several cases.
@@ -144,8 +168,20 @@ fn prepare(
             limits.len() - 1
         })
     });
-    let (process, steady, peer) = (Vec::new(), Vec::new(), Vec::new());
-    Ok(Pair { recipe, case, options, steps, limit, iterations: 0, process, steady, counted: None, peer })
+    let (process, steady, python, peer) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Ok(Pair {
+        recipe,
+        case,
+        options,
+        steps,
+        limit,
+        iterations: 0,
+        process,
+        steady,
+        counted: None,
+        python,
+        peer,
+    })
 }
 
 /// Determines the iterations of a steady run, and the kernel's counts in one run.
@@ -227,7 +263,7 @@ impl OverheadRounds {
         &mut self,
         settings: &OverheadSettings,
         watch: &mut dyn BenchWatch,
-        mut peer: Option<&mut OverheadHoloscan>,
+        [mut python, mut peer]: [Option<&mut PythonCases>; 2],
     ) -> Result<(), BenchError> {
         let all = settings.runs * (self.pairs.len() + self.limits.len());
         let mut done = 0;
@@ -246,6 +282,14 @@ impl OverheadRounds {
             if self.limits.iter().any(|limit| limit.threads == 2) {
                 self.one_way_ns.push(bare::one_way(settings.iterations.unwrap_or(20_000).min(20_000))?);
             }
+            if let Some(python) = python.as_deref_mut() {
+                for (case, taken) in &mut self.python_bare {
+                    match python.run(*case, None, settings.warm_up) {
+                        Ok(times) => taken.push(times.steady_ns),
+                        Err(reason) => note(&mut self.notes, reason),
+                    }
+                }
+            }
             for pair in &mut self.pairs {
                 if !next(watch, &pair.name()) {
                     return self.stopped(round, settings);
@@ -256,9 +300,12 @@ impl OverheadRounds {
                 if settings.method.has_steady() {
                     pair.steady.push(pair.run(pair.length(settings), None)?);
                 }
-                if let Some(peer) = peer.as_deref_mut().filter(|peer| peer.has(pair.recipe)) {
-                    match peer.run(pair.case, pair.recipe, settings.warm_up) {
-                        Ok(taken) => pair.peer.push(taken),
+                let sides =
+                    [(python.as_deref_mut(), &mut pair.python), (peer.as_deref_mut(), &mut pair.peer)];
+                for (side, taken) in sides {
+                    let Some(side) = side.filter(|side| side.has(pair.recipe)) else { continue };
+                    match side.run(pair.case, Some(pair.recipe), settings.warm_up) {
+                        Ok(times) => taken.push(times),
                         Err(reason) => note(&mut self.notes, reason),
                     }
                 }

@@ -26,6 +26,8 @@ pub struct OverheadSettings {
     pub runs: usize,
     /// Measuring method.
     pub method: Method,
+    /// Interpreter for the same cases with operators in Python, in the same rounds.
+    pub python: Option<PathBuf>,
     /// Other runtime that runs the same cases in the same rounds.
     pub peer: Option<OverheadPeer>,
 }
@@ -66,6 +68,7 @@ impl Default for OverheadSettings {
             warm_up: 10_000,
             runs: 9,
             method: Method::Both,
+            python: None,
             peer: None,
         }
     }

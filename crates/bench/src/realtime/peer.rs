@@ -2,14 +2,14 @@
 
 use super::frames::FrameTimes;
 use super::settings::{RealtimePolicy, RealtimeSettings};
-use crate::holoscan::{Holoscan as Process, START};
+use crate::python_process::{PythonProcess, PythonScript, START};
 use serde::Deserialize;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Embedded script, so that no path is needed.
-const SCRIPT: &str = include_str!("../../../../peers/holoscan/realtime.py");
+const SCRIPT: PythonScript = PythonScript::holoscan(include_str!("../../../../peers/holoscan/realtime.py"));
 
 /// Another runtime.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct RealtimePeer {
 }
 
 /// A running Holoscan process that waits for requests.
-pub(super) struct RealtimeHoloscan(Process);
+pub(super) struct RealtimeHoloscan(PythonProcess);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -37,7 +37,7 @@ pub(super) fn has(kind: RealtimePolicy) -> bool {
 impl RealtimeHoloscan {
     /// Starts Holoscan. On failure the error says why, and how to install it.
     pub fn start(peer: &RealtimePeer) -> Result<RealtimeHoloscan, String> {
-        Process::start(&peer.python, SCRIPT).map(RealtimeHoloscan)
+        PythonProcess::start(&peer.python, SCRIPT).map(RealtimeHoloscan)
     }
 
     /// Versions of Holoscan and its Python.

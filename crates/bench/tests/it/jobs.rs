@@ -7,7 +7,7 @@ use onbeat_bench::{BenchError, Unwatched};
 
 fn tiny() -> JobsSettings {
     JobsSettings {
-        jobs: vec![Job::Fm, Job::Spectrum],
+        jobs: vec![Job::Fm, Job::Spectrum, Job::Channelizer, Job::Audio, Job::Image],
         cores: vec![1],
         seconds: Some(1.0),
         rounds: 2,
@@ -19,14 +19,22 @@ fn tiny() -> JobsSettings {
 fn every_case_has_its_rate_and_a_good_result() {
     let found = watched(|| jobs::run(&tiny(), &mut Unwatched)).unwrap();
     let names: Vec<&str> = found.rows.iter().map(|row| &*row.name).collect();
-    let all = ["fm.onbeat.greedy.n1", "fm.bare.n1", "spectrum.onbeat.greedy.n1", "spectrum.bare.n1"];
+    let all: Vec<String> = ["fm", "spectrum", "channelizer", "audio", "image"]
+        .iter()
+        .flat_map(|job| ["onbeat.greedy", "bare"].map(|side| format!("{job}.{side}.n1")))
+        .collect();
     assert_eq!(names, all, "{:?}", found.result.notes);
     for name in all {
         let value = |what: &str| found.result.value(&format!("{name}.{what}")).expect(what);
         assert!(value("rate") > 0.0 && value("real_time") > 0.0 && value("of_bare") > 0.0, "{name}");
         assert_eq!(value("same"), 1.0, "{name}: with and without the engine, the result has the same bytes");
         let quality = value("quality");
-        let is_good = if name.starts_with("fm") { quality > 45.0 } else { quality < 1.0 };
+        let is_good = match name.split('.').next() {
+            Some("fm") => quality > 45.0,
+            Some("spectrum") => quality < 1.0,
+            Some("image") => quality == 0.0,
+            _ => quality > 90.0,
+        };
         assert!(is_good, "{name}: {quality}");
     }
     let svg = found.to_svg();
@@ -35,13 +43,23 @@ fn every_case_has_its_rate_and_a_good_result() {
 
 #[test]
 fn several_cores_give_the_bytes_of_one() {
-    let settings = JobsSettings { jobs: vec![Job::Fm], cores: vec![2], rounds: 1, ..tiny() };
+    let jobs = vec![Job::Fm, Job::Channelizer, Job::Audio, Job::Image];
+    let settings = JobsSettings { jobs, cores: vec![2], rounds: 1, ..tiny() };
     let found = match watched(move || jobs::run(&settings, &mut Unwatched)) {
         // One core is all that this process may use.
         Err(BenchError::Settings(text)) if text.contains("2 are needed") => return,
         found => found.unwrap(),
     };
-    assert_eq!(found.result.value("fm.onbeat.event.n2.same"), Some(1.0));
+    for name in [
+        "fm.onbeat.event",
+        "channelizer.onbeat.event",
+        "channelizer.onbeat.replicated",
+        "audio.onbeat.event",
+        "image.onbeat.event",
+        "image.onbeat.replicated",
+    ] {
+        assert_eq!(found.result.value(&format!("{name}.n2.same")), Some(1.0), "{name}");
+    }
 }
 
 #[test]

@@ -10,17 +10,18 @@ use crate::error::CommandError;
 use crate::maker::FileMaker;
 use crate::output;
 use crate::progress::BenchProgress;
+use onbeat::Registry;
 use onbeat::trace::replace::replace;
 use onbeat_bench::{echo, explain, jobs, overhead, pipeline, queue, realtime, saxpy};
 use std::path::{Path, PathBuf};
 
-pub fn bench(command: &BenchCommand, abort: fn() -> !) -> Result<u8, CommandError> {
+pub fn bench(command: &BenchCommand, registry: &Registry, abort: fn() -> !) -> Result<u8, CommandError> {
     match command {
         BenchCommand::Overhead(arguments) => overhead(arguments, abort),
         BenchCommand::Queue(arguments) => queue(arguments, abort),
         BenchCommand::Saxpy(arguments) => saxpy(arguments, abort),
         BenchCommand::Jobs(arguments) => jobs(arguments, abort),
-        BenchCommand::Pipeline(arguments) => pipeline(arguments, abort),
+        BenchCommand::Pipeline(arguments) => pipeline(arguments, registry, abort),
         BenchCommand::Plan(arguments) => measured::shapes(arguments, abort),
         BenchCommand::Realtime(arguments) => realtime(arguments, abort),
         BenchCommand::Explain(arguments) => explain(arguments, abort),
@@ -97,12 +98,16 @@ fn jobs(arguments: &JobsArguments, abort: fn() -> !) -> Result<u8, CommandError>
     Ok(0)
 }
 
-fn pipeline(arguments: &BenchPipelineArguments, abort: fn() -> !) -> Result<u8, CommandError> {
+fn pipeline(
+    arguments: &BenchPipelineArguments,
+    registry: &Registry,
+    abort: fn() -> !,
+) -> Result<u8, CommandError> {
     if arguments.pipeline.has_scheduler() {
         return Err(CommandError::new("--scheduler: bench pipeline measures several schedulers")
             .help("choose them with --mode"));
     }
-    let (mut maker, _) = FileMaker::new(&arguments.pipeline, "bench pipeline")?;
+    let (mut maker, _) = FileMaker::new(&arguments.pipeline, registry, "bench pipeline")?;
     let mut progress = BenchProgress::new("pipeline", abort);
     let found = pipeline::run(&mut maker, &arguments.settings(), &mut progress);
     progress.clear();

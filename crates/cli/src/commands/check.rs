@@ -4,18 +4,17 @@ use crate::arguments::CheckArguments;
 use crate::documents::counted;
 use crate::error::CommandError;
 use crate::{costs, output, stdout};
-use onbeat::{Folders, Pipeline, Registry, operators};
+use onbeat::{Folders, Pipeline, Registry};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Reads and plans the pipeline as `run` does, and checks that its input files exist. Opens none of them.
-pub fn check(arguments: &CheckArguments) -> Result<u8, CommandError> {
-    let registry = operators::registry();
-    let pipeline = costs::read(&arguments.pipeline, &registry)?;
+pub fn check(arguments: &CheckArguments, registry: &Registry) -> Result<u8, CommandError> {
+    let pipeline = costs::read(&arguments.pipeline, registry)?;
     stdout::is_taken(&pipeline)?;
     let input = arguments.pipeline.file.parent().unwrap_or(Path::new("")).to_path_buf();
     let folders = Folders { input, output: pipeline.output.clone() };
-    let wrong: Vec<String> = inputs(&pipeline, &registry, &folders)
+    let wrong: Vec<String> = inputs(&pipeline, registry, &folders)
         .filter_map(|(operator, path)| Some(format!("operator `{operator}`: {}", what_is_wrong(&path)?)))
         .collect();
     if let [first, others @ ..] = &wrong[..] {

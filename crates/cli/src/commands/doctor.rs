@@ -9,12 +9,17 @@ use crate::error::CommandError;
 use crate::interrupt::CtrlC;
 use crate::progress::StatusLine;
 use crate::{output, stderr};
+use onbeat::Registry;
 use onbeat_host::measured::MeasurementWatch;
 use onbeat_host::verify::{self, Agreement};
 use onbeat_host::{Attempts, Causes, MachineCase, Measurements, Root, checks, examine};
 use std::io::{self, IsTerminal};
 
-pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, CommandError> {
+pub fn doctor(
+    arguments: &DoctorArguments,
+    registry: &Registry,
+    abort: fn() -> !,
+) -> Result<u8, CommandError> {
     if let Some(id) = &arguments.explain {
         return explain(id);
     }
@@ -28,7 +33,7 @@ pub fn doctor(arguments: &DoctorArguments, abort: fn() -> !) -> Result<u8, Comma
     let root = host::root(&arguments.case)?;
     let record = arguments.record.as_deref().map(costs::read_record).transpose()?;
     let causes = record.as_ref().map(Causes::of);
-    let mut case = MachineCase { causes, ..host::case(&arguments.case, &root)? };
+    let mut case = MachineCase { causes, ..host::case(&arguments.case, &root, registry)? };
     if arguments.verify {
         let rows = verify::parameters(&case.facts);
         let misspelt = case.facts.kernel.command_line.known().map(verify::misspelt).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::arguments::host::CaseArguments;
 use crate::error::CommandError;
-use onbeat::{Idle, Overrides, Plan, operators};
+use onbeat::{Idle, Overrides, Plan, Registry};
 use onbeat_host::{Facts, MachineCase, PipelineNeeds, Root, WorkerNeeds};
 use onbeat_os::CoreSet;
 use std::path::Path;
@@ -18,8 +18,13 @@ pub fn root(arguments: &CaseArguments) -> Result<Root, CommandError> {
 }
 
 /// Reads the machine's files and the pipeline.
-pub fn case(arguments: &CaseArguments, root: &Root) -> Result<MachineCase, CommandError> {
-    let pipeline = arguments.pipeline.as_deref().map(|path| pipeline(path, arguments)).transpose()?;
+pub fn case(
+    arguments: &CaseArguments,
+    root: &Root,
+    registry: &Registry,
+) -> Result<MachineCase, CommandError> {
+    let pipeline =
+        arguments.pipeline.as_deref().map(|path| pipeline(path, arguments, registry)).transpose()?;
     let mut case = MachineCase { facts: Facts::read(root), pipeline, ..MachineCase::default() };
     case.choose_cpus(arguments.cpus.as_ref());
     let online = case.online();
@@ -31,7 +36,11 @@ pub fn case(arguments: &CaseArguments, root: &Root) -> Result<MachineCase, Comma
     Ok(case)
 }
 
-fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<PipelineNeeds, CommandError> {
+fn pipeline(
+    path: &Path,
+    arguments: &CaseArguments,
+    registry: &Registry,
+) -> Result<PipelineNeeds, CommandError> {
     let mut overrides = Overrides::default();
     for setting in &arguments.set {
         overrides.set(setting);
@@ -39,7 +48,7 @@ fn pipeline(path: &Path, arguments: &CaseArguments) -> Result<PipelineNeeds, Com
     if let Some(cores) = &arguments.house_keeping {
         overrides.flag("--house-keeping", "house_keeping", cores);
     }
-    let read = onbeat::Pipeline::read(path, &operators::registry(), &overrides)?;
+    let read = onbeat::Pipeline::read(path, registry, &overrides)?;
     let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let (shortest_ns, shortest_of) = shortest(&read);
     Ok(PipelineNeeds {

@@ -7,8 +7,8 @@ use crate::documents;
 use crate::error::CommandError;
 use crate::maker::{FileMaker, cache_folder};
 use crate::progress::BenchProgress;
-use onbeat::Scheduler;
 use onbeat::trace::replace::replace;
+use onbeat::{Registry, Scheduler};
 use onbeat_bench::costs::MeasuredCosts;
 use onbeat_bench::model::MachineCosts;
 use onbeat_bench::{BenchError, BenchWatch, costs, pipeline, shapes};
@@ -16,8 +16,12 @@ use std::fs;
 use std::path::Path;
 use toml_edit::{DocumentMut, value};
 
-pub fn measured(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, CommandError> {
-    let (mut maker, given) = FileMaker::new(&arguments.pipeline, "plan --measure")?;
+pub fn measured(
+    arguments: &PlanArguments,
+    registry: &Registry,
+    abort: fn() -> !,
+) -> Result<u8, CommandError> {
+    let (mut maker, given) = FileMaker::new(&arguments.pipeline, registry, "plan --measure")?;
     if arguments.write && given.options.scheduler == Scheduler::Custom {
         return Err(CommandError::new(
             "--write: this pipeline defines its own pools, and other schedulers do not use them",

@@ -20,23 +20,24 @@ use crate::arguments::{Command, OutputFormat};
 use crate::documents::Document;
 use crate::error::CommandError;
 use crate::{output, stderr, views};
+use onbeat::Registry;
 use std::io::{self, IsTerminal};
 
 /// Runs a command and returns the exit status.
-pub fn dispatch(command: &Command, abort: fn() -> !) -> Result<u8, CommandError> {
+pub fn dispatch(command: &Command, registry: &Registry, abort: fn() -> !) -> Result<u8, CommandError> {
     match command {
-        Command::Run(arguments) => run::run(arguments, abort),
-        Command::Plan(arguments) => plan::plan(arguments, abort),
-        Command::Operators(arguments) => operators::operators(arguments),
-        Command::Check(arguments) => check::check(arguments),
-        Command::Bench(command) => bench::bench(command, abort),
+        Command::Run(arguments) => run::run(arguments, registry, abort),
+        Command::Plan(arguments) => plan::plan(arguments, registry, abort),
+        Command::Operators(arguments) => operators::operators(arguments, registry),
+        Command::Check(arguments) => check::check(arguments, registry),
+        Command::Bench(command) => bench::bench(command, registry, abort),
         Command::Noise(command) => noise::noise(command, abort),
         Command::Timerlat(command) => timerlat::timerlat(command, abort),
-        Command::Doctor(arguments) => doctor::doctor(arguments, abort),
-        Command::Tune(arguments) => tune::tune(arguments),
+        Command::Doctor(arguments) => doctor::doctor(arguments, registry, abort),
+        Command::Tune(arguments) => tune::tune(arguments, registry),
         Command::Report(arguments) => report::report(arguments),
         Command::Ctl(arguments) => ctl::ctl(arguments),
-        Command::Schema => schema::schema(),
+        Command::Schema => schema::schema(registry),
         Command::Completions(arguments) => shell::completions(arguments),
         Command::Man => shell::man(),
     }

@@ -5,10 +5,9 @@ use crate::arguments::OperatorsArguments;
 use crate::documents;
 use crate::error::CommandError;
 use crate::output;
-use onbeat::operators::registry;
+use onbeat::Registry;
 
-pub fn operators(arguments: &OperatorsArguments) -> Result<u8, CommandError> {
-    let registry = registry();
+pub fn operators(arguments: &OperatorsArguments, registry: &Registry) -> Result<u8, CommandError> {
     let kind = arguments.name.as_ref().map(|name| {
         registry.get(name).ok_or_else(|| {
             let message = format!("there is no operator kind `{name}`{}", registry.nearest(name));
@@ -17,10 +16,10 @@ pub fn operators(arguments: &OperatorsArguments) -> Result<u8, CommandError> {
     });
     let kind = kind.transpose()?;
     match (arguments.format.tables(), kind) {
-        (Some(format), None) => show(&documents::kinds(&registry), format)?,
+        (Some(format), None) => show(&documents::kinds(registry), format)?,
         (Some(format), Some(kind)) => show(&documents::kind(kind), format)?,
-        (None, None) => output::to_stdout(&documents::page(&registry))?,
-        (None, Some(kind)) => output::to_stdout(&documents::page_of(&registry, kind))?,
+        (None, None) => output::to_stdout(&documents::page(registry))?,
+        (None, Some(kind)) => output::to_stdout(&documents::page_of(registry, kind))?,
     }
     Ok(0)
 }

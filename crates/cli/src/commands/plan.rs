@@ -5,14 +5,14 @@ use crate::arguments::PlanArguments;
 use crate::documents;
 use crate::error::CommandError;
 use crate::{costs, output};
-use onbeat::operators;
+use onbeat::Registry;
 use onbeat::response::Responses;
 
-pub fn plan(arguments: &PlanArguments, abort: fn() -> !) -> Result<u8, CommandError> {
+pub fn plan(arguments: &PlanArguments, registry: &Registry, abort: fn() -> !) -> Result<u8, CommandError> {
     if arguments.measure {
-        return measured::measured(arguments, abort);
+        return measured::measured(arguments, registry, abort);
     }
-    let pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
+    let pipeline = costs::read(&arguments.pipeline, registry)?;
     if arguments.dot {
         output::to_stdout(&pipeline.plan.dot())?;
         return Ok(0);

@@ -15,11 +15,11 @@ use crate::tracing::{self, Tracing};
 use crate::{costs, panics, stderr, stdout, threads, views};
 use late::Actions;
 use onbeat::trace::record::{Obtained, Outcome};
-use onbeat::{FileUse, OnHang, Pipeline, Position, Record, Run, RunError, RunHandle, operators};
+use onbeat::{FileUse, OnHang, Pipeline, Position, Record, Registry, Run, RunError, RunHandle};
 use std::io::{self, IsTerminal};
 
-pub fn run(arguments: &RunArguments, abort: fn() -> !) -> Result<u8, CommandError> {
-    let mut pipeline = costs::read(&arguments.pipeline, &operators::registry())?;
+pub fn run(arguments: &RunArguments, registry: &Registry, abort: fn() -> !) -> Result<u8, CommandError> {
+    let mut pipeline = costs::read(&arguments.pipeline, registry)?;
     if let Some(path) = &arguments.trace {
         tracing::check(path, &mut pipeline.plan)?;
         if !arguments.on_miss.is_empty() {

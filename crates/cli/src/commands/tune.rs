@@ -5,6 +5,7 @@ use crate::arguments::host::{LoaderName, TuneArguments, TuneFormat};
 use crate::documents::{self, Tuning};
 use crate::error::CommandError;
 use crate::{output, stderr};
+use onbeat::Registry;
 use onbeat::trace::replace::replace;
 use onbeat_host::tune::{self, TuningPlan, apply, boot, grants, undo};
 use onbeat_host::{Attempts, MachineCase, Measurements, Root, checks, examine};
@@ -17,7 +18,7 @@ impl From<tune::TuneError> for CommandError {
     }
 }
 
-pub fn tune(arguments: &TuneArguments) -> Result<u8, CommandError> {
+pub fn tune(arguments: &TuneArguments, registry: &Registry) -> Result<u8, CommandError> {
     if let Some(id) = arguments.only.iter().chain(&arguments.skip).find(|id| checks::named(id).is_none()) {
         return Err(doctor::unknown(id));
     }
@@ -25,7 +26,7 @@ pub fn tune(arguments: &TuneArguments) -> Result<u8, CommandError> {
     if arguments.undo {
         return undo_all(&root);
     }
-    let mut case = host::case(&arguments.case, &root)?;
+    let mut case = host::case(&arguments.case, &root, registry)?;
     // Measurements do not matter here. Rights do: existing ones need not be granted.
     case.measured = Measurements::not("tune does not measure");
     case.tried = match root.is_this_machine() {

@@ -16,7 +16,8 @@ pub fn overhead(found: &Overhead, plot: Option<&Path>) -> Document {
         format!("{cpu}{cores}, idle {}", parameter("idle").trim_matches('"')),
         "times in ns, switches and futex calls are per iteration: one step of every operator".to_owned(),
     ];
-    let tables = vec![steady(found), process(found), break_even(found), loaded(found), peer(found)];
+    let tables =
+        vec![steady(found), process(found), break_even(found), loaded(found), python(found), peer(found)];
     let mut tail = Vec::new();
     if !tables[2].rows.is_empty() {
         tail.push(
@@ -163,17 +164,51 @@ fn loaded(found: &Overhead) -> Table {
     }
 }
 
-fn peer(found: &Overhead) -> Table {
-    let mut rows = Vec::new();
-    for method in ["steady", "process"] {
-        for row in &found.rows {
-            let Some(theirs) = figure(found, &format!("peer.holoscan.{method}"), row) else { continue };
-            let ours = figure(found, method, row);
-            let factor = ours.map_or(Cell::Nothing, |ours| Cell::Decimal(theirs.value / ours.value));
-            let cells = std::iter::once(method.into()).chain(range(theirs)).chain([value(ours), factor]);
-            rows.push(names(row).into_iter().chain(cells).collect());
+/// Returns the rows of another side that runs the same cases: first those inside runs, then those of whole
+/// processes.
+fn side_rows(
+    found: &Overhead,
+    side: &str,
+    more: impl Fn(&str, &OverheadRow, &Figure) -> Vec<Cell>,
+) -> Vec<Vec<Cell>> {
+    let of = |method: &'static str| {
+        let more = &more;
+        rows(found, &format!("{side}.{method}"), move |row, taken| {
+            std::iter::once(method.into()).chain(range(taken)).chain(more(method, row, taken)).collect()
+        })
+    };
+    ["steady", "process"].into_iter().flat_map(of).collect()
+}
+
+/// Operators in Python, next to the same calls in a Python loop.
+fn python(found: &Overhead) -> Table {
+    let rows = side_rows(found, "python", |_, row, taken| {
+        match found.result.value(&format!("python.bare.{}", row.case.name())) {
+            Some(bare) => vec![Cell::Decimal(bare), Cell::Decimal(taken.value - bare)],
+            None => vec![Cell::Nothing, Cell::Nothing],
         }
+    });
+    Table {
+        columns: vec![
+            SCHEDULER,
+            CASE,
+            Column::new("method", "method", Unit::Text),
+            Column::new("python_ns", "in Python", Unit::Nanos),
+            Column::new("min_ns", "least", Unit::Nanos),
+            Column::new("max_ns", "most", Unit::Nanos),
+            Column::new("bare_ns", "bare loop", Unit::Nanos),
+            Column::new("engine_ns", "more than bare", Unit::Nanos),
+        ],
+        rows,
     }
+}
+
+fn peer(found: &Overhead) -> Table {
+    let rows = side_rows(found, "peer.holoscan", |method, row, theirs| {
+        let against = [method.to_owned(), format!("python.{method}")].map(|kind| figure(found, &kind, row));
+        let factor = |ours: &Figure| Cell::Decimal(theirs.value / ours.value);
+        against.into_iter().flat_map(|ours| [value(ours), ours.map_or(Cell::Nothing, factor)]).collect()
+    });
     Table {
         columns: vec![
             SCHEDULER,
@@ -184,6 +219,8 @@ fn peer(found: &Overhead) -> Table {
             Column::new("max_ns", "most", Unit::Nanos),
             Column::new("onbeat_ns", "onbeat", Unit::Nanos),
             Column::new("times_onbeat", "x onbeat", Unit::Factor),
+            Column::new("python_ns", "onbeat in Python", Unit::Nanos),
+            Column::new("times_python", "x onbeat in Python", Unit::Factor),
         ],
         rows,
     }

@@ -118,6 +118,7 @@ fn data() -> Value {
         "control": { "type": "string", "description": "Control socket, through which the run can be monitored and controlled." },
         "duration": quantity("time", "s", "Time after which the run stops."),
         "pace": { "enum": ["real", "fast"], "description": "Pace of all sources: at their rates, or as fast as possible." },
+        "sync_files": { "type": "boolean", "default": true, "description": "Whether the end of the run waits until the files of its sinks are on the disk." },
         "store": quantity("size", "B", "Upper limit of the memory for chunks."),
         "defaults": {
             "type": "object",

@@ -134,7 +134,6 @@ fn what_cannot_be_is_refused() {
         (&["--cores", "8191"], &["greedy: not available: there is no core 8191"]),
         (&["--cores", "x"], &["'x' for '--cores", "0-3"]),
         (&["--peer", "gnuradio"], &["'gnuradio' for '--peer", "holoscan"]),
-        (&["--python", "python3"], &["--peer"]),
         (&["--plot", "o.png"], &["--plot o.png: plots are written as SVG", "--plot o.svg"]),
         (&["--plot", "no/o.svg"], &["--plot no/o.svg: cannot be written: No such file"]),
         (&["--format", "xml"], &["'xml' for '--format"]),
@@ -184,6 +183,11 @@ fn a_peer_runs_the_same_cases_in_turn() {
     let said = "holoscan: chain_4 under greedy: of 20 iterations rx made 7";
     assert!(notes.iter().any(|note| note == said), "{notes:?}");
     assert_eq!(found["parameters"]["peer"]["version"], "4.6.0");
+    // The same script answers for onbeat's operators in Python, and for the loop without an engine.
+    let iterations = found["parameters"]["python"]["iterations"].as_f64().expect("a number");
+    assert_eq!(figure("python.process.greedy.tx_rx"), Some(400_000.0 / iterations));
+    assert_eq!(figure("python.bare.chain_4"), None);
+    assert!(figure("python.bare.tx_rx").is_some() && figure("python.steady.greedy.tx_rx").is_some());
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
     let sink = match outputs[0].message.as_str() {
         "Chunk<f32>" => "file.sink",
         "Chunk<Complex<f32>>" => "file.sink.complex",
+        "Chunk<u8>" => "npy.sink.bytes",
         _ => "text.sink",
     };
     let text = format!(

@@ -17,7 +17,7 @@ use super::design::windowed_sinc;
 use crate::check;
 use crate::vectors::Vectors;
 use num_complex::Complex;
-use onbeat_runtime::Error;
+use onbeat_runtime::{Error, FiniteMemory, Kernel, Progress, Ratio};
 use pulp::{Simd, WithSimd};
 use rustfft::FftPlanner;
 use std::sync::Arc;
@@ -29,7 +29,13 @@ const ROOM: usize = 2048;
 /// Most rows of sums at a time. All use the same taps, and most of the same samples.
 const MOST_ROWS: usize = 8;
 
+/// Zeros that are taken at a time after the end of the stream.
+const ZEROS: usize = 64;
+
 /// Splits a complex band into `channels` channels of equal width, each at the rate divided by `channels`.
+///
+/// The output has rows of one sample for each channel, and `N` input samples give `ceil(N / channels)` rows.
+/// So its sample rate is that of the input.
 ///
 /// Channel `k` is the band around `k · rate / channels`, shifted to 0 Hz; those of the upper half are the
 /// negative frequencies. Neighbouring channels meet at −6 dB. Signals beyond the borders of a channel fold
@@ -58,6 +64,9 @@ pub struct FilterBank {
     filled: usize,
     /// First sample of the next window.
     start: usize,
+    /// Samples received and rows computed since the start, or where a stream is resumed.
+    received: u64,
+    rows: u64,
     fft: Arc<dyn rustfft::Fft<f32>>,
     scratch: Vec<Complex<f32>>,
 }
@@ -95,6 +104,8 @@ impl FilterBank {
             history: vec![Complex::default(); window * channels + room],
             filled: 0,
             start: 0,
+            received: 0,
+            rows: 0,
             scratch: vec![Complex::default(); fft.get_inplace_scratch_len()],
             fft,
             taps,
@@ -114,21 +125,27 @@ impl FilterBank {
     }
 
     /// Forgets all samples.
-    pub fn reset(&mut self) {
+    fn reset(&mut self) {
         (self.start, self.filled) = (0, self.before * self.channels);
+        (self.received, self.rows) = (0, 0);
         self.history[..self.filled].fill(Complex::default());
     }
 
     /// Number of rows whose windows are complete, of those that are not computed yet.
-    pub fn ready(&self) -> usize {
+    fn ready(&self) -> usize {
         (self.filled / self.channels + 1).saturating_sub(self.start / self.channels + self.window)
+    }
+
+    /// Number of rows that belong to samples of the stream and are not computed yet.
+    fn left(&self) -> usize {
+        (self.received.div_ceil(self.channels as u64) - self.rows) as usize
     }
 
     /// Takes input samples, as many as there is room for, and returns their number. There is room for more
     /// once the rows that are ready are computed.
-    pub fn take(&mut self, input: &[Complex<f32>]) -> usize {
-        if self.filled == self.history.len() {
-            self.history.copy_within(self.start.., 0);
+    fn take(&mut self, input: &[Complex<f32>]) -> usize {
+        if input.len() > self.history.len() - self.filled {
+            self.history.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
             self.start = 0;
         }
@@ -138,9 +155,8 @@ impl FilterBank {
         count
     }
 
-    /// Computes rows that are ready, as many as fit, and returns their number. Row by row, `output` has a
-    /// sample of each channel.
-    pub fn compute(&mut self, output: &mut [Complex<f32>]) -> usize {
+    /// Computes rows that are ready, as many as fit, and returns the number of their samples.
+    fn compute(&mut self, output: &mut [Complex<f32>]) -> usize {
         let rows = self.ready().min(output.len() / self.channels);
         if rows > 0 {
             let output = &mut output[..rows * self.channels];
@@ -150,8 +166,72 @@ impl FilterBank {
             self.vectors.run(BankLoop { samples, weights, row, sums });
             self.fft.process_with_scratch(output, &mut self.scratch);
             self.start += rows * self.channels;
+            self.rows += rows as u64;
         }
-        rows
+        rows * self.channels
+    }
+}
+
+impl Kernel for FilterBank {
+    type In = Complex<f32>;
+    type Out = Complex<f32>;
+
+    fn start(&mut self, _: f64) -> Result<(), Error> {
+        self.reset();
+        Ok(())
+    }
+
+    fn ratio(&self) -> Ratio {
+        let channels = self.channels as u32;
+        Ratio { up: channels, down: channels }
+    }
+
+    fn row(&self) -> usize {
+        self.channels
+    }
+
+    fn process(&mut self, input: &[Complex<f32>], output: &mut [Complex<f32>]) -> Progress {
+        let (mut consumed, mut produced) = (0, 0);
+        loop {
+            produced += self.compute(&mut output[produced..]);
+            if consumed == input.len() || output.len() - produced < self.channels {
+                return Progress { consumed, produced };
+            }
+            let taken = self.take(&input[consumed..]);
+            self.received += taken as u64;
+            consumed += taken;
+        }
+    }
+
+    fn finish(&mut self, output: &mut [Complex<f32>]) -> usize {
+        let most =
+            self.left().saturating_mul(self.channels).min(output.len() / self.channels * self.channels);
+        let mut produced = 0;
+        loop {
+            produced += self.compute(&mut output[produced..most]);
+            if produced == most {
+                return produced;
+            }
+            self.take(&[Complex::default(); ZEROS]);
+        }
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn finite(&mut self) -> Option<&mut dyn FiniteMemory> {
+        Some(self)
+    }
+}
+
+impl FiniteMemory for FilterBank {
+    fn memory(&self) -> usize {
+        self.window * self.channels - 1
+    }
+
+    fn resume(&mut self, _: u64) {
+        self.reset();
     }
 }
 

@@ -7,19 +7,32 @@ use pulp::{Simd, WithSimd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A sample that files can hold: one number, or the two of a complex sample.
-pub trait FileSample: Sample {
-    /// Numbers per sample.
+/// A sample that NumPy arrays can hold: a byte, which is stored as it is, or a [`FileSample`].
+pub trait ArraySample: Sample {
+    /// Numbers per sample: 2 for a complex one.
     const PARTS: usize;
+    /// Whether a sample is a byte.
+    const IS_BYTE: bool = false;
 }
 
-impl FileSample for f32 {
+/// A sample that files of every [`SampleFormat`] can hold: one number, or the two of a complex sample.
+pub trait FileSample: ArraySample {}
+
+impl ArraySample for u8 {
+    const PARTS: usize = 1;
+    const IS_BYTE: bool = true;
+}
+
+impl ArraySample for f32 {
     const PARTS: usize = 1;
 }
 
-impl FileSample for Complex<f32> {
+impl ArraySample for Complex<f32> {
     const PARTS: usize = 2;
 }
+
+impl FileSample for f32 {}
+impl FileSample for Complex<f32> {}
 
 /// Sample format of a headerless file; the names are those of SigMF. A complex sample is two numbers,
 /// in-phase and quadrature.

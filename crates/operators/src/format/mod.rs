@@ -9,8 +9,8 @@ mod play;
 mod read;
 mod write;
 
+pub use coding::{ArraySample, FileSample, SampleFormat};
 pub(crate) use coding::{Coding, Lost, Number};
-pub use coding::{FileSample, SampleFormat};
 pub(crate) use open::{open, read_text};
 pub(crate) use play::{FileMark, Player, Playing};
 pub(crate) use read::{Channels, FileLayout, SampleFile};

@@ -1,6 +1,6 @@
 //! Common part of the file sources: pace, repetition, tags and frames.
 
-use super::coding::FileSample;
+use super::coding::ArraySample;
 use super::read::SampleFile;
 use onbeat_runtime::{Chunk, Context, Error, Output, Pace, Pacer, Rate, Step, Tag, Value};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ pub(crate) struct FileMark {
 }
 
 /// Settings and state of a file source: pace, number of passes, and the player during a run.
-pub(crate) struct Playing<T: FileSample> {
+pub(crate) struct Playing<T: ArraySample> {
     pub pace: Pace,
     /// Number of passes; 0 repeats without end.
     pub repeat: u64,
     player: Option<Player<T>>,
 }
 
-impl<T: FileSample> Playing<T> {
+impl<T: ArraySample> Playing<T> {
     /// Plays once.
     pub fn once(pace: Pace) -> Self {
         Playing { pace, repeat: 1, player: None }
@@ -64,7 +64,7 @@ impl<T: FileSample> Playing<T> {
 }
 
 /// Plays a file of samples, one output for each channel that is read.
-pub(crate) struct Player<T: FileSample> {
+pub(crate) struct Player<T: ArraySample> {
     file: SampleFile,
     /// Chunks for the outputs during a step.
     chunks: Vec<Chunk<T>>,
@@ -81,7 +81,7 @@ pub(crate) struct Player<T: FileSample> {
     frame: Option<(u64, [u32; 3])>,
 }
 
-impl<T: FileSample> Player<T> {
+impl<T: ArraySample> Player<T> {
     fn new(file: SampleFile, marks: Vec<FileMark>, rate_hz: f64, pace: Pace, repeat: u64) -> Self {
         let pacer = Pacer::new(rate_hz, pace);
         let total = if repeat == 0 { u64::MAX } else { file.samples.saturating_mul(repeat) };

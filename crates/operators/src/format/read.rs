@@ -1,6 +1,6 @@
 //! Reads samples from a file.
 
-use super::coding::{Coding, FileSample};
+use super::coding::{ArraySample, Coding};
 use super::open::{cannot, open};
 use onbeat_runtime::{Chunk, Error, FileUse};
 use sha2::{Digest, Sha512};
@@ -210,7 +210,7 @@ impl SampleFile {
 
     /// Fills this range of the chunks, one chunk per channel, with the next samples. The file must have that
     /// many left.
-    pub fn read<T: FileSample>(&mut self, chunks: &mut [Chunk<T>], part: Range<usize>) -> Result<(), Error> {
+    pub fn read<T: ArraySample>(&mut self, chunks: &mut [Chunk<T>], part: Range<usize>) -> Result<(), Error> {
         debug_assert_eq!((T::PARTS, chunks.len() as u64), (self.layout.parts, self.layout.lanes));
         let (frame, sample) = (self.layout.frame_bytes(), self.layout.sample_bytes());
         let mut at = part.start;
@@ -223,7 +223,7 @@ impl SampleFile {
             let bytes = &self.buffer[self.filled.start..][..count * frame];
             for (lane, chunk) in chunks.iter_mut().enumerate() {
                 let samples = chunk.edit_unique().expect("a new chunk is not shared");
-                let numbers: &mut [f32] = bytemuck::cast_slice_mut(&mut samples[at..at + count]);
+                let samples = &mut samples[at..at + count];
                 let bytes = if frame == sample {
                     bytes
                 } else {
@@ -233,6 +233,11 @@ impl SampleFile {
                         .for_each(|(to, all)| to.copy_from_slice(&all[from..from + sample]));
                     &self.lane[..count * sample]
                 };
+                if T::IS_BYTE {
+                    bytemuck::cast_slice_mut(samples).copy_from_slice(bytes);
+                    continue;
+                }
+                let numbers: &mut [f32] = bytemuck::cast_slice_mut(samples);
                 self.layout.coding.unpack(bytes, numbers);
                 self.not_finite += self.layout.coding.not_finite(numbers);
             }

@@ -1,6 +1,6 @@
 //! Writes samples to a file.
 
-use super::coding::{Coding, FileSample, Lost};
+use super::coding::{ArraySample, Coding, Lost};
 use super::open::cannot;
 use super::read::hex;
 use crate::part::PartFile;
@@ -42,7 +42,11 @@ impl SampleWriter {
     }
 
     /// Writes samples.
-    pub fn write<T: FileSample>(&mut self, samples: &[T]) -> Result<(), Error> {
+    pub fn write<T: ArraySample>(&mut self, samples: &[T]) -> Result<(), Error> {
+        if T::IS_BYTE {
+            self.samples += samples.len() as u64;
+            return self.write_bytes(bytemuck::cast_slice(samples));
+        }
         let numbers: &[f32] = bytemuck::cast_slice(samples);
         let size = self.coding.number.bytes();
         let mut rest = numbers;
@@ -60,7 +64,7 @@ impl SampleWriter {
         Ok(())
     }
 
-    /// Writes other bytes than samples, such as a header.
+    /// Writes bytes as they are: a header, or samples that are bytes.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.flush()?;
         self.file.write_all(bytes).map_err(|error| cannot("write", self.part.target(), error))
@@ -95,9 +99,9 @@ impl SampleWriter {
     }
 
     /// Completes the file and gives it its final name.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(mut self, cx: &Context) -> Result<(), Error> {
         self.flush()?;
-        self.part.finish()
+        self.part.finish(cx.sync_files())
     }
 
     /// Leaves the incomplete file after a failure, unless it has no samples.

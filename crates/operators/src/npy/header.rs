@@ -1,6 +1,6 @@
 //! The header of an NPY file: a magic number, a version, and a Python dictionary with type, order and shape.
 
-use crate::format::{Coding, Number};
+use crate::format::{ArraySample, Coding, Number};
 use std::fmt::Write;
 use std::io::{self, Read};
 
@@ -52,9 +52,13 @@ impl NpyHeader {
     }
 }
 
-/// Creates a header for samples of this many components, [`WRITTEN`] bytes long.
-pub(super) fn write(parts: usize, frames: u64, axes: &[u32]) -> Vec<u8> {
-    let descr = if parts == 2 { "<c8" } else { "<f4" };
+/// Creates a header, [`WRITTEN`] bytes long.
+pub(super) fn write<T: ArraySample>(frames: u64, axes: &[u32]) -> Vec<u8> {
+    let descr = match (T::IS_BYTE, T::PARTS) {
+        (true, _) => "|u1",
+        (_, 2) => "<c8",
+        _ => "<f4",
+    };
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({frames},");
     for length in axes {
         let _ = write!(text, " {length},");
@@ -193,14 +197,19 @@ impl<'t> Scan<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use num_complex::Complex;
 
     #[test]
     fn what_is_written_is_read() {
-        for (parts, axes) in [(1, &[][..]), (2, &[5]), (1, &[u32::MAX; 3])] {
-            let bytes = write(parts, u64::MAX, axes);
+        let long = [u32::MAX; 3];
+        for (bytes, coding, parts, axes) in [
+            (write::<f32>(u64::MAX, &[]), Coding::F32, 1, &[][..]),
+            (write::<Complex<f32>>(u64::MAX, &[5]), Coding::F32, 2, &[5]),
+            (write::<u8>(u64::MAX, &long), Coding::plain(Number::U8), 1, &long),
+        ] {
             assert_eq!(bytes.len(), WRITTEN);
             let header = NpyHeader::read(&mut &bytes[..]).unwrap();
-            assert_eq!((header.coding, header.parts), (Coding::F32, parts));
+            assert_eq!((header.coding, header.parts), (coding, parts));
             assert_eq!(header.shape[0], u64::MAX);
             assert!(header.shape[1..].iter().eq(&axes.iter().map(|&n| u64::from(n)).collect::<Vec<_>>()));
         }

@@ -1,7 +1,7 @@
 //! Writes NumPy arrays.
 
 use super::{axes, header, shape_text};
-use crate::format::{Coding, FileSample, SampleWriter};
+use crate::format::{ArraySample, Coding, SampleWriter};
 use crate::note;
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
@@ -9,14 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Writes an array to an NPY file, as `<f4` or `<c8`. Chunks without a shape give an array with one axis;
-/// chunks with a shape, which must all have the same, give an array of frames with time as the first axis.
+/// Writes an array to an NPY file, as `<f4`, `<c8` or `|u1`. Chunks without a shape give an array with one
+/// axis; chunks with a shape, which must all have the same, give an array of frames with time as the first
+/// axis.
 ///
 /// The file is called "NAME.part" until it is complete, and its header gets the right shape at the end. If
 /// the run fails, that file is left with the frames so far. Samples that are not finite are written
 /// unchanged; a note gives their number at the end. Sample rate and tags are not written. If no chunk
 /// arrives, no file is created.
-pub struct NpySink<T: FileSample> {
+pub struct NpySink<T: ArraySample> {
     /// Samples or frames.
     pub input: Input<Chunk<T>>,
     path: PathBuf,
@@ -25,7 +26,7 @@ pub struct NpySink<T: FileSample> {
     frames: u64,
 }
 
-impl<T: FileSample> NpySink<T> {
+impl<T: ArraySample> NpySink<T> {
     /// Writes a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         NpySink { input: Input::default(), path: path.into(), writer: None, shape: None, frames: 0 }
@@ -64,7 +65,7 @@ impl<T: FileSample> NpySink<T> {
     }
 }
 
-impl<T: FileSample> Operator for NpySink<T> {
+impl<T: ArraySample> Operator for NpySink<T> {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
     }
@@ -94,7 +95,7 @@ impl<T: FileSample> Operator for NpySink<T> {
         if ending == Ending::Failed {
             // The header makes it a file of the frames so far.
             if let Some(shape) = self.shape {
-                let _lost = writer.rewrite_begin(&header::write(T::PARTS, self.frames, axes(&shape)));
+                let _lost = writer.rewrite_begin(&header::write::<T>(self.frames, axes(&shape)));
             }
             writer.keep(cx);
             return Ok(());
@@ -104,8 +105,8 @@ impl<T: FileSample> Operator for NpySink<T> {
             return Ok(());
         };
         writer.sum_up(cx);
-        writer.rewrite_begin(&header::write(T::PARTS, self.frames, axes(&shape)))?;
-        writer.finish()
+        writer.rewrite_begin(&header::write::<T>(self.frames, axes(&shape)))?;
+        writer.finish(cx)
     }
 }
 
@@ -117,7 +118,7 @@ struct NpySinkParameters {
     path: PathBuf,
 }
 
-fn sink<T: FileSample>(p: &NpySinkParameters, folders: &Folders) -> Result<NpySink<T>, Error> {
+fn sink<T: ArraySample>(p: &NpySinkParameters, folders: &Folders) -> Result<NpySink<T>, Error> {
     Ok(NpySink::new(folders.output(&p.path)))
 }
 
@@ -125,4 +126,5 @@ pub(super) fn add_kinds(registry: &mut Registry) {
     let (text, example) = ("writes a NumPy array, frame by frame", "path = \"frames.npy\"");
     registry.add(Kind::new("npy.sink", text, example, sink::<f32>));
     registry.add(Kind::new("npy.sink.complex", text, example, sink::<Complex<f32>>));
+    registry.add(Kind::new("npy.sink.bytes", text, example, sink::<u8>));
 }

@@ -2,7 +2,7 @@
 
 use super::header::NpyHeader;
 use crate::check;
-use crate::format::{FileLayout, FileSample, Playing, SampleFile, once, open, real};
+use crate::format::{ArraySample, Coding, FileLayout, Number, Playing, SampleFile, once, open, real};
 use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate, Registry, Step,
@@ -16,10 +16,11 @@ use std::path::PathBuf;
 /// shape.
 ///
 /// Numbers are not scaled: `|u1` 255 becomes 255.0. `<f4`, `<f8`, `|u1`, `|i1`, `|b1` and integers of 16, 32
-/// and 64 bits become real samples, `<c8` and `<c16` complex samples, rounded to 32-bit floating point.
+/// and 64 bits become real samples, `<c8` and `<c16` complex samples, rounded to 32-bit floating point. A
+/// source of bytes plays `|u1` and `|b1` as they are.
 /// Samples that are then not finite are sent unchanged; a note gives their number at the end. The sample rate
 /// of a frame is that of its samples.
-pub struct NpySource<T: FileSample> {
+pub struct NpySource<T: ArraySample> {
     /// Samples or frames.
     pub out: Output<Chunk<T>>,
     path: PathBuf,
@@ -35,7 +36,7 @@ struct Frames {
     frame: Option<(u64, [u32; 3])>,
 }
 
-impl<T: FileSample> NpySource<T> {
+impl<T: ArraySample> NpySource<T> {
     /// Plays an array once, as fast as the consumer takes it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         NpySource {
@@ -71,6 +72,11 @@ impl<T: FileSample> NpySource<T> {
             let (are, kind) =
                 if T::PARTS == 2 { ("real", "npy.source") } else { ("complex", "npy.source.complex") };
             return Err(wrong(format!("its samples are {are}: play it with `{kind}`")));
+        }
+        if T::IS_BYTE && header.coding != Coding::plain(Number::U8) {
+            return Err(wrong(
+                "its samples are not bytes: play it with `npy.source`, or save `a.astype(\"u1\")`".into(),
+            ));
         }
         let frames = frames(&header.shape).map_err(wrong)?;
         let layout =
@@ -119,7 +125,7 @@ fn frames(shape: &[u64]) -> Result<Frames, String> {
     Ok(Frames { count: *count, frame: Some((samples, lengths)) })
 }
 
-impl<T: FileSample> Operator for NpySource<T> {
+impl<T: ArraySample> Operator for NpySource<T> {
     fn ports(&mut self, p: &mut Ports) {
         p.output("out", &mut self.out);
     }
@@ -171,7 +177,7 @@ struct NpySourceParameters {
     repeat: u64,
 }
 
-fn source<T: FileSample>(p: &NpySourceParameters, folders: &Folders) -> Result<NpySource<T>, Error> {
+fn source<T: ArraySample>(p: &NpySourceParameters, folders: &Folders) -> Result<NpySource<T>, Error> {
     let source = NpySource::new(folders.input(&p.path)).repeat(p.repeat);
     match p.rate {
         Some(Hertz(rate_hz)) => source.rate(rate_hz, p.pace),
@@ -183,4 +189,5 @@ pub(super) fn add_kinds(registry: &mut Registry) {
     let (text, example) = ("plays a NumPy array, frame by frame", "path = \"frames.npy\"\nrate = \"25 Hz\"");
     registry.add(Kind::new("npy.source", text, example, source::<f32>));
     registry.add(Kind::new("npy.source.complex", text, example, source::<Complex<f32>>));
+    registry.add(Kind::new("npy.source.bytes", text, example, source::<u8>));
 }

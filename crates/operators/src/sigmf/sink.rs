@@ -225,8 +225,8 @@ impl<T: FileSample> Operator for SigmfSink<T> {
         let sha512 = data.sha512()?;
         let text = self.metadata(self.streams.taken(), Some(sha512));
         overwrite(&meta, &text)?;
-        data.finish()?;
-        meta.finish()
+        data.finish(cx)?;
+        meta.finish(cx.sync_files())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Operator kinds for spectra.
 
-use super::{Channelizer, Fft, Framed, SpectralSample, Spectrum, Window};
+use super::{Fft, Framed, SpectralSample, Spectrum, Window};
 use crate::dsp::FilterBank;
 use num_complex::Complex;
-use onbeat_runtime::{Decibels, Error, Folders, Kind, Registry};
+use onbeat_runtime::{Decibels, Error, Folders, Kind, Registry, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +64,8 @@ fn sixty() -> Decibels {
     Decibels(60.0)
 }
 
-fn channelizer(p: &ChannelizerParameters, _: &Folders) -> Result<Channelizer, Error> {
-    FilterBank::new(p.channels, p.taps_per_channel, p.attenuation.0).map(Channelizer::new)
+fn channelizer(p: &ChannelizerParameters, _: &Folders) -> Result<Stream<FilterBank>, Error> {
+    FilterBank::new(p.channels, p.taps_per_channel, p.attenuation.0).map(Stream::new)
 }
 
 fn kilo() -> usize {

@@ -5,19 +5,16 @@
 //! | [`Window`] | weights for the samples of a frame |
 //! | [`Framed`] | cuts a stream into frames and transforms them; a [`Measure`] defines the result |
 //! | [`Fft`] | the transforms themselves: `fft` |
-//! | [`Channelizer`] | splits a band into channels: `channelizer` |
 //! | [`Spectrum`] | average power in decibels: `spectrum` |
 //!
 //! The transform is that of the crate rustfft (pure Rust, MIT or Apache-2.0), which selects the processor's
 //! vector instructions when it starts. The last bits of a result can therefore differ between processors.
 
-mod channelizer;
 mod framed;
 mod kinds;
 mod measure;
 mod window;
 
-pub use channelizer::Channelizer;
 pub(crate) use framed::{AXIS_FIRST, AXIS_STEP};
 pub use framed::{Framed, SpectralSample};
 pub(crate) use kinds::add_kinds;

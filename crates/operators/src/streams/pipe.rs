@@ -245,7 +245,7 @@ impl<T: Sample> Operator for FileSink<T> {
             return Ok(());
         }
         written.map_err(|error| part.cannot_write(error))?;
-        part.finish()
+        part.finish(cx.sync_files())
     }
 }
 

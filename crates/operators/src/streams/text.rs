@@ -111,7 +111,7 @@ impl Operator for TextSink {
             return Ok(());
         }
         written.map_err(|error| part.cannot_write(error))?;
-        part.finish()
+        part.finish(cx.sync_files())
     }
 }
 

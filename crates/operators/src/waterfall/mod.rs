@@ -267,7 +267,7 @@ impl Operator for Waterfall {
         let canvas = self.draw();
         let size = (canvas.width as u32, canvas.height as u32);
         encode(&part, size, png::ColorType::Rgb, &canvas.pixels)?;
-        part.finish()
+        part.finish(cx.sync_files())
     }
 }
 

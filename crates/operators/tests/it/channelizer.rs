@@ -1,13 +1,15 @@
 //! Channels of a band, compared with mixing, filtering and decimation one after the other.
 #![forbid(unsafe_code)]
 
-use crate::slices::Dice;
+use crate::harness::{fast, recording, run};
+use crate::slices::{Dice, Size, drive};
 use num_complex::Complex;
 use onbeat_operators::dsp::{FilterBank, Vectors};
-use onbeat_operators::registry;
-use onbeat_operators::spectral::Channelizer;
+use onbeat_operators::{SigmfSource, registry};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
+use onbeat_runtime::{Chunk, Graph, Kernel, Options, Scheduler, Stream};
 use std::f64::consts::{PI, TAU};
+use std::sync::{Arc, Mutex};
 
 type C32 = Complex<f32>;
 
@@ -29,24 +31,10 @@ fn direct(taps: &[f64], channels: usize, input: &[C32], row: usize, channel: usi
     products.sum()
 }
 
-/// Rows of a bank that gets slices of this length, and zeros at the end.
+/// Rows of a bank that gets slices of this length, and has room for `most` rows.
 fn rows(bank: &mut FilterBank, input: &[C32], slice: usize, most: usize) -> Vec<C32> {
-    let channels = bank.channels();
-    let count = input.len().div_ceil(channels) * channels;
-    let mut output = Vec::new();
-    let mut room = vec![C32::default(); most * channels];
-    let zeros = vec![C32::default(); bank.taps().len() + channels];
-    for mut slice in input.chunks(slice).chain([&zeros[..]]) {
-        while !slice.is_empty() {
-            slice = &slice[bank.take(slice)..];
-            while bank.ready() > 0 {
-                let computed = bank.compute(&mut room);
-                output.extend_from_slice(&room[..computed * channels]);
-            }
-        }
-    }
-    output.truncate(count);
-    output
+    let room = most * bank.channels();
+    drive(bank, input, Size::Fixed(slice), Size::Fixed(room))
 }
 
 #[test]
@@ -72,7 +60,7 @@ fn channels_are_those_of_mixers_and_filters() {
         });
         let mut again = bank();
         rows(&mut again, &input, 500, 8);
-        again.reset();
+        again.start(0.0).unwrap();
         assert_eq!(rows(&mut again, &input, 500, 8), got);
     }
 }
@@ -96,7 +84,7 @@ fn tones_stay_in_their_channel() {
         let turns = |n: usize| TAU * (3.0 + offset) / channels as f64 * n as f64;
         let tone = |n: usize| Complex::new(turns(n).cos() as f32, turns(n).sin() as f32);
         let input: Vec<C32> = (0..4000).map(tone).collect();
-        bank.reset();
+        bank.start(0.0).unwrap();
         let got = rows(&mut bank, &input, 4000, 64);
         for row in 20..200 {
             let y = got[row * channels + 3];
@@ -113,7 +101,7 @@ fn tones_stay_in_their_channel() {
 fn chunks_are_rows_of_channels() {
     let input = noise(1001);
     let feed = || Feed::samples(input.clone()).rate(64e3);
-    let trial = || Trial::new(Channelizer::new(FilterBank::new(8, 12, 60.0).unwrap())).feed("in", feed());
+    let trial = || Trial::new(Stream::new(FilterBank::new(8, 12, 60.0).unwrap())).feed("in", feed());
     let seen = cuts(trial);
     let expected = rows(&mut FilterBank::new(8, 12, 60.0).unwrap(), &input, 100, 10);
     assert_eq!(seen.samples::<C32>("out"), expected);
@@ -123,7 +111,7 @@ fn chunks_are_rows_of_channels() {
         assert!(piece.start.is_multiple_of(8));
     }
     // With nothing to split, there are no rows.
-    let empty = Trial::new(Channelizer::new(FilterBank::new(8, 12, 60.0).unwrap()));
+    let empty = Trial::new(Stream::new(FilterBank::new(8, 12, 60.0).unwrap()));
     assert!(empty.feed("in", Feed::samples(Vec::<C32>::new())).run().samples::<C32>("out").is_empty());
 }
 
@@ -135,5 +123,38 @@ fn errors_name_the_fix() {
     assert!(refused(8, 12, 121.0).starts_with("`attenuation` is 121"));
     let trial = Trial::kind(&registry(), "channelizer", "channels = 16").quantum(64);
     let text = trial.feed("in", Feed::samples(noise(500))).failure();
-    assert!(text.contains("`channels` is 16") && text.contains("`quantum = 128`"), "{text}");
+    assert!(
+        text.contains("a row of its output has 16 samples") && text.contains("`quantum = 128`"),
+        "{text}"
+    );
+}
+
+/// Workers share the stream in blocks. 12 and 3 channels do not divide a chunk.
+#[test]
+fn rows_of_several_workers_have_the_bytes_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = recording(300_001);
+    let meta = recording.write(folder.path());
+    for (channels, scheduler) in [
+        (16, Scheduler::Replicated),
+        (12, Scheduler::Replicated),
+        (16, Scheduler::Event),
+        (3, Scheduler::Event),
+    ] {
+        let bank = || FilterBank::new(channels, 12, 60.0).unwrap();
+        let expected = rows(&mut bank(), &recording.samples(), 1000, 50);
+        let seen = Arc::<Mutex<Vec<C32>>>::default();
+        let list = Arc::clone(&seen);
+        let mut graph = Graph::new("channels");
+        graph.add("iq", SigmfSource::new(&meta));
+        graph.add("split", Stream::new(bank()));
+        graph.sink("rows", move |chunk: Chunk<C32>| {
+            assert_eq!(chunk.info().shape[1], channels as u32);
+            list.lock().unwrap().extend_from_slice(&chunk);
+        });
+        graph.connect_names("iq.out", "split.in");
+        graph.connect_names("split.out", "rows.in");
+        run(graph, &Options { scheduler, workers: Some(2), ..fast(16 << 10, 4) });
+        assert!(*seen.lock().unwrap() == expected, "{channels} channels, {scheduler:?}");
+    }
 }

@@ -50,6 +50,10 @@ pub struct Options {
     /// Pace of all sources that keep time, by a sample rate or by a period. Default: `None`. Then sources
     /// with a sample rate follow their own parameter, and periodic sources keep real time.
     pub pace: Option<Pace>,
+    /// Whether the end of the run waits until the files of its sinks are on the disk. Default: yes. Otherwise
+    /// the kernel writes them within the next half minute or so; until then a power failure can lose them,
+    /// and an error of the disk is not reported.
+    pub sync_files: bool,
     /// For `custom`: its pools. Operators without a pool go to a pool called `default`.
     pub pools: Vec<Pool>,
     /// Kernel scheduling policy of workers, unless their pool has one. Default: `None`, the policy of the
@@ -106,6 +110,7 @@ impl Default for Options {
             scale: 1.0,
             duration_ns: None,
             pace: None,
+            sync_files: true,
             pools: Vec::new(),
             policy: None,
             lock_memory: false,

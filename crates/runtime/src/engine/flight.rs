@@ -1,6 +1,7 @@
 //! Flight recorder: notes of a worker about its steps, made without waiting and without allocation.
 
 use crate::graph::limits::OnMiss;
+use crate::operator::context::waits::WaitLog;
 use crate::operator::message::{NO_DUE, Stamp};
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_queue::{Lossy, Owner, Spsc};
@@ -72,14 +73,17 @@ pub(crate) struct Rings {
     /// Number of spans that were lost because the ring was full.
     pub unread: Arc<AtomicU64>,
     pub misses: Arc<Lossy<Late>>,
+    /// Waits for locks, of all parts of the run.
+    pub waits: Arc<WaitLog>,
 }
 
 impl Rings {
-    pub fn new(part: &Owner, recorder: &Owner, spans: usize) -> Self {
+    pub fn new(part: &Owner, recorder: &Owner, spans: usize, waits: &Arc<WaitLog>) -> Self {
         Rings {
             spans: Arc::new(Spsc::new(part, recorder, spans)),
             unread: Arc::default(),
             misses: Arc::new(Lossy::new(part, recorder, MISSES)),
+            waits: Arc::clone(waits),
         }
     }
 }
@@ -127,6 +131,11 @@ impl Flight {
             held_ns: 0,
         };
         Flight { rings, operators: operators.map(timing).collect(), least_ns, last: u32::MAX, last_end_ns: 0 }
+    }
+
+    /// Returns the log of waits for locks.
+    pub fn waits(&self) -> Arc<WaitLog> {
+        Arc::clone(&self.rings.waits)
     }
 
     /// Notes the begin of step number `steps` of `operator`. Returns whether each of its steps should be

@@ -43,7 +43,8 @@ pub(crate) struct RecorderReport {
 pub(crate) fn rings<'o>(parts: impl ExactSizeIterator<Item = &'o Owner>) -> (Vec<Rings>, Owner) {
     let recorder = Owner::new();
     let spans = (SPANS / parts.len().max(1)).clamp(SPANS_LEAST, SPANS_MOST);
-    (parts.map(|part| Rings::new(part, &recorder, spans)).collect(), recorder)
+    let waits = Arc::default();
+    (parts.map(|part| Rings::new(part, &recorder, spans, &waits)).collect(), recorder)
 }
 
 impl Recorder {

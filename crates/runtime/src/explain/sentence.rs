@@ -84,6 +84,7 @@ fn phrase(part: &Part) -> String {
         CauseClass::PageFault => format!("page faults of {name} took about {took}{in_brackets}"),
         CauseClass::SystemCall => format!("{name} was blocked in the kernel for {took}{in_brackets}"),
         CauseClass::Lock => format!("{operator} waited {took} for the thread {name}"),
+        CauseClass::GilWait => format!("{operator} waited {took} for the Python lock, which {name} had"),
         CauseClass::Stopped => format!("the process was stopped for {took}"),
         CauseClass::Migration => format!("{operator} waited {took} for a move between cores ({name})"),
         CauseClass::RtThrottling => {

@@ -9,6 +9,7 @@ mod away;
 mod backlog;
 mod busy;
 mod counts;
+mod locks;
 mod slices;
 
 use super::case::{Case, Scheduling, ThreadFacts};
@@ -151,7 +152,18 @@ impl WindowPiece<'_, '_> {
             return;
         };
         let mut now_ns = at.start;
-        for off in self.cores.lines.off_in(*worker, at) {
+        for (wait, during) in self.lock_waits(thread, at) {
+            self.split_unlocked(thread, now_ns..during.start, sums);
+            self.in_lock_wait(thread, wait, during.clone(), &mut sums.took);
+            now_ns = during.end;
+        }
+        self.split_unlocked(thread, now_ns..at.end, sums);
+    }
+
+    /// Adds a time in which the thread waited for no lock that it knows.
+    fn split_unlocked(&self, thread: &ThreadFacts, at: Range<u64>, sums: &mut SliceSums) {
+        let mut now_ns = at.start;
+        for off in self.cores.lines.off_in(self.slice.worker, &at) {
             let out_ns = self.begin_of(off).clamp(now_ns, at.end);
             let in_ns = self.end_of(off).clamp(out_ns, at.end);
             self.with_core(thread, now_ns..out_ns, sums);

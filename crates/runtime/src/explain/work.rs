@@ -268,6 +268,7 @@ impl<'w> Work<'w> {
         let events: Vec<KernelEvent> =
             cores.iter().flat_map(|core| self.evidence.events(*core, window.clone())).collect();
         let faults = self.evidence.page_faults(window.clone());
+        let lock_waits = self.rings.first().map_or(Vec::new(), |rings| rings.waits.within(&window));
         let counted = self.evidence.counted(backlog_ns..window.end);
         self.quotas.refresh(&mut self.threads);
         let operators = self.operators();
@@ -282,6 +283,7 @@ impl<'w> Work<'w> {
             edges: &self.edges,
             events: &events,
             off_cpu: &off_cpu,
+            lock_waits: &lock_waits,
             faults: &faults,
             counted: &counted,
             is_complete: self.is_complete(),

@@ -129,6 +129,15 @@ pub trait Kernel: Send + 'static {
         Ratio { up: 1, down: 1 }
     }
 
+    /// Returns the number of output samples in a row, fixed after [`start`](Kernel::start). The default is 1.
+    ///
+    /// A kernel with longer rows sends whole rows only: `output` has room for a whole number of rows, and `N`
+    /// input samples give `ceil(N / down)` times `up` output samples, where `up` is a multiple of a row.
+    /// Chunks of its output have the shape `[rows, samples of a row, 0]`.
+    fn row(&self) -> usize {
+        1
+    }
+
     /// Reads from `input` and writes to `output` until one of them is used up. It may consume without
     /// producing, or produce without consuming.
     fn process(&mut self, input: &[Self::In], output: &mut [Self::Out]) -> Progress;

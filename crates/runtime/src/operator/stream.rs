@@ -1,6 +1,8 @@
 //! Operators made of kernels: they carry chunks, tags, rates and stamps, so that a kernel sees only samples.
 
 mod lane;
+mod rows;
+mod tags;
 
 use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Info, Tag};
@@ -11,14 +13,16 @@ use crate::operator::message::Stamp;
 use crate::operator::{Ending, Operator, Step};
 use crate::{Context, Error, Input, Output, Ports, Progress, Value};
 use lane::StreamLane;
+use rows::whole_rows;
 use std::any::TypeId;
 use std::collections::VecDeque;
 
 /// An operator made of a [`Kernel`]: chunks of one type and rate come in, chunks of another go out.
 ///
 /// The output does not depend on where chunks begin and end. A tag stays on the sample of the same instant.
-/// If the output has no sample there, the tag moves to the next one (the one before may have been sent). Tags
-/// after the last output sample are lost; a note in the record has their number.
+/// If the output has no sample there, or no [row](Kernel::row) begins there, the tag moves to the next one
+/// (the one before may have been sent). Tags after the last output sample are lost; a note in the record has
+/// their number.
 ///
 /// ```
 /// use onbeat_runtime::{Kernel, Progress, Ratio, Stream};
@@ -154,9 +158,12 @@ impl<K: Kernel> Stream<K> {
     }
 
     fn send(&mut self, cx: &mut Context, mut chunk: Chunk<K::Out>, samples: usize) -> Result<(), Error> {
-        let Ratio { up, down } = self.kernel.ratio();
+        let (Ratio { up, down }, row) = (self.kernel.ratio(), self.kernel.row());
         chunk.truncate(samples);
         let info = chunk.info_mut();
+        if row > 1 {
+            info.shape = [(samples / row) as u32, row as u32, 0];
+        }
         if let Some(lane) = &mut self.lane {
             info.marks = lane.marks_to_send();
         }
@@ -168,37 +175,6 @@ impl<K: Kernel> Stream<K> {
         }
         self.sent = end;
         self.out.push(cx, chunk)
-    }
-
-    /// Keeps the tags of the next input samples.
-    fn keep_tags(&mut self, tags: &[Tag]) {
-        let Ratio { up, down } = self.kernel.ratio();
-        for tag in tags {
-            let at = u128::from(self.received + tag.offset as u64) * u128::from(up);
-            let at = at.div_ceil(u128::from(down)) as u64;
-            // In a lane, another worker has sent what is before this.
-            if at >= self.sent {
-                self.tags.push_back((at, tag.clone()));
-            }
-        }
-    }
-
-    /// Moves the tags before output sample number `end` to the head of the chunk that is sent next.
-    fn put_tags(&mut self, end: u64, info: &mut Info) {
-        while let Some((at, _)) = self.tags.front()
-            && *at < end
-        {
-            if let Some((at, tag)) = self.tags.pop_front() {
-                info.tags.push(Tag { offset: (at - self.sent) as usize, ..tag });
-            }
-        }
-    }
-
-    /// Returns a note on tags that found no sample.
-    fn lost_tags(&self) -> Option<String> {
-        // Where the stream goes on in another lane, that one has them too.
-        let left = if self.lane.as_ref().is_none_or(|lane| lane.has_ended) { self.tags.len() } else { 0 };
-        (left > 0).then(|| format!("{left} tags came after the last sample of its output"))
     }
 }
 
@@ -219,6 +195,7 @@ impl<K: Kernel> Operator for Stream<K> {
         }
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         let output = chunk.edit_unique().expect("a new chunk is not shared");
+        let output = whole_rows(output, self.kernel.row())?;
         let room = output.len();
         cx.set_stamp(if ended { self.stamp.without_due() } else { self.stamp });
         if self.is_at_end_of_block() {
@@ -273,9 +250,7 @@ impl<K: Kernel> Operator for Stream<K> {
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
         // The chunk in hand and the samples in the kernel are lost. The stream continues at the instant of
         // the next sample.
-        let Ratio { up, down } = self.kernel.ratio();
-        let at = u128::from(self.received) * u128::from(up);
-        self.sent = at.div_ceil(u128::from(down)) as u64;
+        self.sent = self.output_at(self.received);
         self.tags.clear();
         (self.held, self.more, self.rate_hz) = (None, false, None);
         Ok(())

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) const TOP_KEYS: [&str; 32] = [
+pub(super) const TOP_KEYS: [&str; 33] = [
     "name",
     "scheduler",
     "cores",
@@ -40,6 +40,7 @@ pub(super) const TOP_KEYS: [&str; 32] = [
     "control",
     "duration",
     "pace",
+    "sync_files",
     "store",
     "defaults",
     "pool",
@@ -133,6 +134,7 @@ impl Header {
         set(&mut options.on_hang, top.get("on_hang")?);
         set(&mut options.explain, top.get("explain")?);
         options.pace = top.get::<Pace>("pace")?.map(Spanned::into_inner);
+        set(&mut options.sync_files, top.get("sync_files")?);
         options.duration_ns = top.time_ns("duration")?;
         options.store_bytes = top.bytes("store")?.unwrap_or(options.store_bytes);
         if let Some(defaults) = top.raw("defaults") {

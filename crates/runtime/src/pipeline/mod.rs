@@ -300,6 +300,7 @@ fn config(
         "control": control,
         "duration": seconds(options.duration_ns),
         "pace": options.pace,
+        "sync_files": options.sync_files,
         "store": options.store_bytes,
         "defaults": { "capacity": options.capacity, "quantum": options.quantum },
         "pool": pools::config(options),

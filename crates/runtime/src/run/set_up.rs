@@ -262,6 +262,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         start_ns: 0,
         shifts_ns: vec![0; count].into(),
         pace: plan.options.pace,
+        sync_files: plan.options.sync_files,
         names: Arc::new(Names {
             operators: worker.nodes.iter().map(|node| plan.operators[node.plan].name.clone()).collect(),
             edges: edges().map(|edge| format!("{} → {}", edge.from, edge.to)).collect(),
@@ -280,6 +281,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         copies: vec![Cell::new(0); count].into(),
         notes: Vec::new(),
         losses: Losses::new(plan.options.strict),
+        waits: worker.flight.as_ref().map(|flight| flight.waits()),
         skips: Arc::clone(&worker.control.limits.skips),
     }
 }

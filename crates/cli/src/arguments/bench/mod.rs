@@ -165,9 +165,9 @@ pub struct OverheadArguments {
     /// Other runtime to compare with, which runs the same cases alternately
     #[arg(long, value_name = "NAME", value_parser = ["holoscan"])]
     peer: Option<String>,
-    /// Python interpreter that can import the peer
-    #[arg(long, value_name = "PATH", default_value = "python3", requires = "peer")]
-    python: PathBuf,
+    /// The same cases with operators in Python, too: an interpreter that can import onbeat, and the peer
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "python3")]
+    python: Option<PathBuf>,
     /// Iterations per run of the peer
     #[arg(long, value_name = "N", default_value_t = 10_000, requires = "peer", allow_hyphen_values = true, value_parser = count())]
     peer_iterations: u64,
@@ -197,10 +197,11 @@ impl OverheadArguments {
             warm_up: self.warm_up,
             runs: usize::from(self.runs),
             method: self.method,
-            peer: self
-                .peer
-                .as_ref()
-                .map(|_| OverheadPeer { python: self.python.clone(), iterations: self.peer_iterations }),
+            python: self.python.clone(),
+            peer: self.peer.as_ref().map(|_| OverheadPeer {
+                python: self.python.clone().unwrap_or_else(|| "python3".into()),
+                iterations: self.peer_iterations,
+            }),
         }
     }
 }

@@ -72,6 +72,29 @@ fn every_type_is_taken_as_it_is() {
     }
 }
 
+/// Bytes are played and written without a detour over other numbers.
+#[test]
+fn frames_of_bytes_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from.npy"), folder.path().join("to.npy"));
+    // More than a buffer of either side.
+    let data: Vec<u8> = (0..3 * 200 * 300).map(|n| (n * 7 / 5) as u8).collect();
+    for descr in ["|u1", "|b1"] {
+        fs::write(&from, npy(descr, "(3, 200, 300)", &data, 1)).unwrap();
+        let seen = play(NpySource::<u8>::new(&from), 60_000);
+        assert!(seen.samples::<u8>("out") == data, "{descr}");
+        assert_eq!(
+            seen.pieces("out").iter().map(|piece| piece.shape).collect::<Vec<_>>(),
+            [[200, 300, 0]; 3]
+        );
+    }
+    let frames: Vec<_> = data.chunks(60_000).map(|frame| ([200, 300, 0], frame.to_vec())).collect();
+    Trial::new(NpySink::<u8>::new(&to)).quantum(60_000).feed("in", Feed::frames::<u8>(frames)).run();
+    let written = fs::read(&to).unwrap();
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 200, 300,), }";
+    assert!(written[10..].starts_with(header.as_bytes()) && written[192..] == data);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 

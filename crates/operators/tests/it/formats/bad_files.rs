@@ -196,6 +196,8 @@ fn bad_arrays_are_refused() {
     fs::write(&path, npy("<f4", "(6,)", &data, 1)).unwrap();
     let text = refusal("npy.source.complex", &path, "");
     assert!(text.contains("its samples are real: play it with `npy.source`"), "{text}");
+    let text = refusal("npy.source.bytes", &path, "");
+    assert!(text.contains("its samples are not bytes: play it with `npy.source`"), "{text}");
 }
 
 #[test]

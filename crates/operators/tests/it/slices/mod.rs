@@ -54,10 +54,12 @@ pub fn drive<K: Kernel>(kernel: &mut K, input: &[K::In], size_in: Size, size_out
     let mut dice = Dice::new(1);
     let mut output = Vec::new();
     let mut buffer = [K::Out::zeroed(); 5000];
+    let row = kernel.row();
+    let whole = |room: usize| room.min(5000 / row * row).next_multiple_of(row);
     let mut at = 0;
     loop {
         let end = input.len().min(at + size_in.next(&mut dice));
-        let room = size_out.next(&mut dice).min(buffer.len());
+        let room = whole(size_out.next(&mut dice));
         let done = kernel.process(&input[at..end], &mut buffer[..room]);
         assert!(done.consumed <= end - at && done.produced <= room);
         assert!(done.consumed == end - at || done.produced == room, "it stopped before it had to");
@@ -69,7 +71,7 @@ pub fn drive<K: Kernel>(kernel: &mut K, input: &[K::In], size_in: Size, size_out
         }
     }
     loop {
-        let room = size_out.next(&mut dice).clamp(1, buffer.len());
+        let room = whole(size_out.next(&mut dice).max(1));
         let count = kernel.finish(&mut buffer[..room]);
         output.extend_from_slice(&buffer[..count]);
         if count == 0 {

@@ -49,7 +49,7 @@ impl WindowPiece<'_, '_> {
     }
 
     /// Adds a time in which the thread was runnable without a core.
-    fn ready(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
+    pub(super) fn ready(&self, thread: &ThreadFacts, off: &OffCpu, at: Range<u64>, took: &mut Took) {
         if at.is_empty() {
             return;
         }

@@ -8,6 +8,7 @@ mod hot;
 mod lane;
 mod losses;
 mod skips;
+pub(crate) mod waits;
 
 pub(crate) use clock::RunClock;
 pub(crate) use groups::{Joining, Replicas, WaitState};
@@ -100,6 +101,7 @@ pub struct Context {
     pub(crate) shifts_ns: Box<[u64]>,
     /// Pace that the run asks for; `None` leaves it to each source.
     pub(crate) pace: Option<Pace>,
+    pub(crate) sync_files: bool,
     pub(crate) names: Arc<Names>,
     /// Whether the sources were asked to end.
     pub(crate) stopping: bool,
@@ -113,6 +115,8 @@ pub struct Context {
     /// Notes for the record.
     pub(crate) notes: Vec<String>,
     pub(crate) losses: Losses,
+    /// Waits for locks, if the run explains misses.
+    pub(crate) waits: Option<Arc<waits::WaitLog>>,
     /// Ticks to skip, per source; empty if no source skips ticks.
     pub(crate) skips: Arc<[Skips]>,
 }
@@ -173,6 +177,11 @@ impl Context {
     /// parameter.
     pub fn pace(&self, own: Pace) -> Pace {
         self.pace.unwrap_or(own)
+    }
+
+    /// Returns whether a sink should wait until its file is on the disk before it gives it its name.
+    pub fn sync_files(&self) -> bool {
+        self.sync_files
     }
 
     /// Returns the stamp of the message in hand. Messages that this step pushes get it too.

@@ -132,9 +132,9 @@ impl LaneNeeds {
         let samples = self.slots.iter().rev().try_fold(0, |sent: usize, LaneSlot(slot)| {
             let &(memory, Ratio { up, down }) = slot.known.get()?;
             let (up, down) = (up as usize, down as usize);
-            // An operator that changes the rate skips up to `down` samples when it resumes, and has sent an
-            // output more or less than the ratio says.
-            let slack = if up == down { 0 } else { 2 * down };
+            // An operator that changes the rate or sends rows skips up to `down` samples when it resumes, and
+            // has sent an output or a row more or less than the ratio says.
+            let slack = if (up, down) == (1, 1) { 0 } else { 2 * down };
             Some(memory.saturating_add(sent.saturating_mul(down).div_ceil(up)).saturating_add(slack))
         });
         let mut scale = (1, 1);

@@ -1,6 +1,7 @@
 //! A stream operator in a lane: it resumes where the marks of its chunks say so.
 
 use super::Stream;
+use super::rows::whole_rows;
 use crate::operator::Step;
 use crate::operator::chunk::{Chunk, Info};
 use crate::operator::kernel::{Kernel, Ratio};
@@ -97,6 +98,7 @@ impl<K: Kernel> Stream<K> {
         if marks.has(Marks::LAST) {
             lane.has_ended = true;
             let output = chunk.edit_unique().expect("a new chunk is not shared");
+            let output = whole_rows(output, self.kernel.row())?;
             let produced = self.kernel.finish(output);
             if produced > 0 {
                 lane.marks = Marks::NONE;

@@ -1,7 +1,9 @@
 //! One case per class of cause. Times are nanoseconds; the message is due at 1000.
 
 use onbeat_runtime::explain::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts, explain, sentence};
-use onbeat_trace::{CauseClass, Class, Counted, KernelEvent, Left, OffCpu, PageFault, Span, WakeSource};
+use onbeat_trace::{
+    CauseClass, Class, Counted, KernelEvent, Left, LockWait, OffCpu, PageFault, Span, WakeSource,
+};
 
 /// What a case is made of, so that each test says only what is special.
 #[derive(Clone)]
@@ -18,6 +20,7 @@ struct Story {
     /// Whether the source takes its data from a socket.
     has_socket: bool,
     counted: Vec<Counted>,
+    lock_waits: Vec<LockWait>,
 }
 
 const SOURCE: u32 = 0;
@@ -70,6 +73,7 @@ impl Story {
             has_fair_server: true,
             has_socket: false,
             counted: Vec::new(),
+            lock_waits: Vec::new(),
         }
     }
 
@@ -104,6 +108,7 @@ impl Story {
             edges: &edges,
             events: &self.events,
             off_cpu: &self.off_cpu,
+            lock_waits: &self.lock_waits,
             faults: &self.faults,
             is_complete: true,
             has_fair_server: self.has_fair_server,
@@ -282,6 +287,20 @@ fn a_lock_names_its_holder_and_a_system_call_does_not() {
         ..asleep
     }];
     assert!(story.is(CauseClass::SystemCall, "demod", 8_950).contains("(woken by an interrupt)"));
+}
+
+#[test]
+fn a_known_lock_names_its_holder_with_and_without_kernel_events() {
+    let mut story = Story::new(0, 9_000);
+    story.lock_waits.push(LockWait { tid: TID, from_ns: 1_020, to_ns: 10_000, holder: "hog".into() });
+    // A wait of another thread counts for nothing.
+    story.lock_waits.push(LockWait { tid: 7, from_ns: 1_020, to_ns: 10_050, holder: "other".into() });
+    let text = story.is(CauseClass::GilWait, "hog", 8_980);
+    assert!(text.contains("demod waited 9.0 µs for the Python lock, which hog had"), "{text}");
+    // The thread that has its core meanwhile does not count. The time after the wake-up has its own cause.
+    story.off_cpu.push(off(Left::Asleep, 1_030, 9_000, 10_000));
+    story.events.push(event(Class::Thread, "neighbour", 77, 50, 1_030, 8_970));
+    story.is(CauseClass::GilWait, "hog", 7_980);
 }
 
 #[test]

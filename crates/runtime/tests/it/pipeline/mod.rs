@@ -67,7 +67,7 @@ fn the_configuration_is_resolved() {
             + r#""policy":null,"lock_memory":false,"prefault":null,"huge_pages":false,"numa":false,"timer_slack":null,"#
             + r#""dma_latency":null,"force":false,"#
             + r#""clock":"manual","scale":1.0,"strict":false,"watchdog":10.0,"on_hang":"wait","explain":"auto","output":"out","control":null,"duration":30.0,"#
-            + r#""pace":"fast","store":1048576,"defaults":{"capacity":4,"quantum":16384},"pool":[],"operator":[{"name":"numbers","#
+            + r#""pace":"fast","sync_files":true,"store":1048576,"defaults":{"capacity":4,"quantum":16384},"pool":[],"operator":[{"name":"numbers","#
             + r#""kind":"count","to":3,"pace":"fast","rate":1000.0},{"name":"end","kind":"end"}],"edge":[{"from":"#
             + r#""numbers.out","to":"end.in","capacity":4,"when_full":"wait","quantum":null,"initial":null}],"path":[{"from":"numbers","#
             + r#""to":"end","max_latency":null,"max_in_flight":null,"on_miss":"record"}]}"#

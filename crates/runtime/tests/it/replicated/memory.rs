@@ -153,8 +153,10 @@ fn a_parameter_changes_once_on_all_workers() {
                 let options = Options { scheduler, share, workers: Some(2), ..Options::default() };
                 let run = graph.start(&options).unwrap();
                 for gain in 2..30 {
-                    let len = came.lock().unwrap().len();
-                    until(&run, |_| came.lock().unwrap().len() > len + 5_000);
+                    // A value that is set before the last one has reached a sample takes its place.
+                    until(&run, |_| {
+                        came.lock().unwrap().last().map(|x| f64::from(*x)) == Some(f64::from(gain - 1))
+                    });
                     run.set("gain", "gain", f64::from(gain), None).unwrap();
                 }
                 until(&run, |_| came.lock().unwrap().last() == Some(&29.0));

@@ -1,20 +1,28 @@
-//! The same cases in Holoscan: a Python process runs `peers/holoscan/overhead.py` and answers one line per
-//! run.
+//! The same cases with operators in Python, onbeat's and Holoscan's: a process answers one line per run.
 
 use super::case::OverheadCase;
 use super::recipe::{SchedulerVariant, WorkerSetup};
-use super::settings::OverheadPeer;
-use crate::holoscan::{Holoscan as Process, START};
+use crate::python_process::{PythonProcess, PythonScript, START};
 use serde::Deserialize;
 use serde_json::json;
+use std::path::Path;
 use std::time::Duration;
 
-/// Embedded script, so that no path is needed.
-const SCRIPT: &str = include_str!("../../../../peers/holoscan/overhead.py");
+/// Holoscan. The script is embedded, so that no path is needed.
+pub(super) const HOLOSCAN: PythonScript =
+    PythonScript::holoscan(include_str!("../../../../peers/holoscan/overhead.py"));
 
-/// A running Holoscan process that waits for requests.
-pub(super) struct OverheadHoloscan {
-    process: Process,
+/// onbeat's own package.
+pub(super) const ONBEAT: PythonScript = PythonScript {
+    name: "python",
+    text: "from onbeat._overhead import serve; serve()",
+    how: "to install it: pip install . in the folder of the project, in the environment of that interpreter",
+};
+
+/// A running process that waits for requests.
+pub(super) struct PythonCases {
+    script: PythonScript,
+    process: PythonProcess,
     pub iterations: u64,
 }
 
@@ -34,14 +42,14 @@ enum RunAnswer {
     Refused { error: String },
 }
 
-impl OverheadHoloscan {
-    /// Starts Holoscan. On failure the error says why, and how to install it.
-    pub fn start(peer: &OverheadPeer) -> Result<OverheadHoloscan, String> {
-        let process = Process::start(&peer.python, SCRIPT)?;
-        Ok(OverheadHoloscan { process, iterations: peer.iterations })
+impl PythonCases {
+    /// Starts the interpreter. On failure the error says why, and how to install what is missing.
+    pub fn start(python: &Path, script: PythonScript, iterations: u64) -> Result<PythonCases, String> {
+        let process = PythonProcess::start(python, script)?;
+        Ok(PythonCases { script, process, iterations })
     }
 
-    /// Versions of Holoscan and its Python.
+    /// Versions of the package and its Python.
     pub fn versions(&self) -> &(String, String) {
         &self.process.versions
     }
@@ -51,7 +59,7 @@ impl OverheadHoloscan {
         self.process.id()
     }
 
-    /// Whether Holoscan has an equivalent scheduler.
+    /// Whether it has an equivalent scheduler.
     pub fn has(&self, recipe: WorkerSetup) -> bool {
         matches!(recipe.kind, SchedulerVariant::Greedy | SchedulerVariant::Event)
     }
@@ -61,20 +69,23 @@ impl OverheadHoloscan {
         wanted.min(self.iterations / 10).max(1)
     }
 
-    /// Makes one run.
+    /// Makes one run under a scheduler. With `None`, the steps are called in a loop without an engine, which
+    /// only onbeat's package does.
     pub fn run(
         &mut self,
         case: OverheadCase,
-        recipe: WorkerSetup,
+        recipe: Option<WorkerSetup>,
         warm_up: u64,
     ) -> Result<PeerTimes, String> {
+        let (scheduler, workers) = recipe.map_or(("bare", 1), |recipe| (recipe.kind.name(), recipe.workers));
         let (iterations, warm_up) = (self.iterations, self.warm_up(warm_up));
-        let scheduler = recipe.kind.name();
-        let failed = |why: &str| format!("holoscan: {} under {}: {why}", case.name(), recipe.name());
+        let name = self.script.name;
+        let under = recipe.map_or_else(|| scheduler.to_owned(), WorkerSetup::name);
+        let failed = |why: &str| format!("{name}: {} under {under}: {why}", case.name());
         let wanted = json!({
             "case": case.name(),
             "scheduler": scheduler,
-            "workers": recipe.workers,
+            "workers": workers,
             "iterations": iterations,
             "warm_up": warm_up,
         });

@@ -10,39 +10,56 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Installation instructions.
-const HOW: &str = "to install it: python3 -m venv holoscan; holoscan/bin/pip install --no-deps \
+/// What a process runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PythonScript {
+    /// Name in notes and figures.
+    pub name: &'static str,
+    /// The script, which reads requests with the argument `--serve`.
+    pub text: &'static str,
+    /// Installation instructions.
+    pub how: &'static str,
+}
+
+impl PythonScript {
+    /// A script that runs Holoscan.
+    pub const fn holoscan(text: &'static str) -> PythonScript {
+        let how = "to install it: python3 -m venv holoscan; holoscan/bin/pip install --no-deps \
                    holoscan-cu12==4.6.0 wheel-axle-runtime; holoscan/bin/pip install numpy \
                    'cloudpickle<4,>=3' nvidia-cuda-runtime-cu12 nvidia-nvtx-cu12 filelock pillow; then \
                    --python holoscan/bin/python";
+        PythonScript { name: "holoscan", text, how }
+    }
+}
 
-/// Time limit for the start; importing Holoscan takes seconds.
+/// Time limit for the start; importing takes seconds.
 pub(crate) const START: Duration = Duration::from_secs(120);
 
-/// A running Holoscan process that waits for requests.
-pub(crate) struct Holoscan {
+/// A running process that waits for requests.
+pub(crate) struct PythonProcess {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<String>,
     talk: Arc<Mutex<String>>,
-    /// Versions of Holoscan and its Python.
+    /// Versions of the package and its Python.
     pub versions: (String, String),
 }
 
 #[derive(Deserialize)]
-struct HoloscanReply {
-    holoscan: String,
+struct PythonVersions {
+    #[serde(alias = "holoscan")]
+    version: String,
     python: String,
 }
 
-impl Holoscan {
+impl PythonProcess {
     /// Starts this script with `--serve` under that Python. On failure the error says why, and how to install
-    /// Holoscan.
-    pub fn start(program: &Path, script: &str) -> Result<Holoscan, String> {
-        let python = program.display();
-        let missing = |why: &str| format!("holoscan: not available: {why}; {HOW}");
+    /// what it needs.
+    pub fn start(program: &Path, script: PythonScript) -> Result<PythonProcess, String> {
+        let (python, name, how) = (program.display(), script.name, script.how);
+        let missing = |why: &str| format!("{name}: not available: {why}; {how}");
         let mut child = Command::new(program)
-            .args(["-c", script, "--serve"])
+            .args(["-c", script.text, "--serve"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -54,8 +71,7 @@ impl Holoscan {
         let to = child.stdin.take();
         let kept = Arc::clone(&talk);
         // From here on, dropping it ends the child.
-        let holoscan = |child, versions| Holoscan { child, to, from, talk, versions };
-        let mut holoscan = holoscan(child, (String::new(), String::new()));
+        let mut process = PythonProcess { child, to, from, talk, versions: (String::new(), String::new()) };
         let readers = thread::spawn("onbeat-peer", move || {
             for line in stdout.map(BufReader::new).into_iter().flat_map(BufRead::lines) {
                 if line.map_or(true, |line| lines.send(line).is_err()) {
@@ -65,13 +81,13 @@ impl Holoscan {
         })
         .and_then(|_| thread::spawn("onbeat-peer-err", move || stderr.map(|stderr| keep(stderr, &kept))));
         if let Err(error) = readers {
-            return Err(format!("holoscan: not available: cannot start a thread: {error}"));
+            return Err(format!("{name}: not available: cannot start a thread: {error}"));
         }
-        let line = holoscan.line(START).map_err(|why| missing(&format!("{python}: {why}")))?;
-        let ready: HoloscanReply = serde_json::from_str(&line)
+        let line = process.line(START).map_err(|why| missing(&format!("{python}: {why}")))?;
+        let ready: PythonVersions = serde_json::from_str(&line)
             .map_err(|_| missing(&format!("{python}: unexpected answer `{line}`")))?;
-        holoscan.versions = (ready.holoscan, ready.python);
-        Ok(holoscan)
+        process.versions = (ready.version, ready.python);
+        Ok(process)
     }
 
     /// CPU time of its process.
@@ -100,7 +116,7 @@ impl Holoscan {
     }
 }
 
-impl Drop for Holoscan {
+impl Drop for PythonProcess {
     fn drop(&mut self) {
         // The process exits when its input closes; one that hangs does not.
         self.to = None;
