@@ -5,6 +5,7 @@ pub mod bench;
 pub mod ctl;
 pub mod events;
 pub mod host;
+pub mod nodes;
 pub mod noise;
 pub mod numbers;
 pub mod report;
@@ -34,7 +35,8 @@ EXAMPLES
   onbeat report out/fm.record.json -o report.html       make an HTML report of a run, with plots
   onbeat bench overhead                                 measure the overhead of the engine
   onbeat noise top                                      show what takes CPU time from programs
-  onbeat doctor                                         check this machine, and show fixes";
+  onbeat doctor                                         check this machine, and show fixes
+  onbeat deploy fm.toml hosts.toml                      run one pipeline on several machines";
 
 pub const EXIT_STATUS: &str = "\
 EXIT STATUS
@@ -85,6 +87,12 @@ pub enum Command {
     /// Monitor and control a run through its control socket
     #[command(before_help = ctl::EXAMPLES)]
     Ctl(ctl::CtlArguments),
+    /// Run parts of pipelines on this machine, for `onbeat deploy`
+    #[command(before_help = nodes::NODE_EXAMPLES)]
+    Node(nodes::NodeArguments),
+    /// Run a pipeline on several nodes, and report the results of all
+    #[command(before_help = nodes::DEPLOY_EXAMPLES, after_help = EXIT_STATUS)]
+    Deploy(nodes::DeployArguments),
     /// Print the JSON Schema of pipeline files, for editors
     Schema,
     /// Print a shell completion script

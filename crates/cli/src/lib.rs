@@ -23,6 +23,7 @@
 //! | `error` | errors, with the line of the file |
 //! | `screen` | full-screen view on the terminal, and its keys |
 //! | `metrics`, `top`, `tracing` | monitoring of a run: by HTTP, on the terminal, in a trace file |
+//! | `nodes` | one pipeline on several machines: `deploy`, `node` |
 //! | `systemd` | notifications to systemd |
 //! | `output`, `stdout`, `stderr` | output folder and record; who writes to stdout; messages |
 //! | `progress`, `interrupt`, `panics`, `threads` | progress line, Ctrl-C, panics and helper threads of a run |
@@ -37,6 +38,7 @@ mod error;
 mod interrupt;
 mod maker;
 mod metrics;
+mod nodes;
 mod output;
 mod panics;
 mod progress;

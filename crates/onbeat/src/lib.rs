@@ -7,6 +7,7 @@
 //! | graphs, plans, runs, pipelines from TOML | here |
 //! | names for operators and graphs | [`prelude`] |
 //! | built-in operators | [`operators`] |
+//! | edges to other processes and hosts | [`link`] |
 //! | records, histograms, machine facts | [`trace`] |
 //! | kernel events of a run, to explain late messages | [`evidence()`] |
 //! | a thread that runs items from any thread | [`WorkQueue`] |
@@ -73,6 +74,16 @@ pub mod prelude {
 /// ```
 pub mod operators {
     pub use onbeat_operators::*;
+}
+
+/// Links with other runs, on this machine and on others.
+///
+/// ```
+/// let registry = onbeat::operators::registry();
+/// assert!(registry.get("link.sink").is_some());
+/// ```
+pub mod link {
+    pub use onbeat_link::*;
 }
 
 /// Measurements of a run, as plain data.

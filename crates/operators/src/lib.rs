@@ -179,5 +179,7 @@ pub fn registry() -> Registry {
     sigmf::add_kinds(&mut registry);
     iq::add_kinds(&mut registry);
     npy::add_kinds(&mut registry);
+    onbeat_link::add_kinds(&mut registry);
+    onbeat_link::add_kinds_of::<mode_s::Frame>(&mut registry, "link.sink.frames", "link.source.frames");
     registry
 }

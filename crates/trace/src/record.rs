@@ -9,6 +9,7 @@
 
 mod activity;
 mod compact;
+mod link;
 mod plan;
 mod words;
 
@@ -21,6 +22,7 @@ pub use activity::{
     ChangeRecord, EdgeRecord, FaultRecord, InFlightLimit, LossRecord, Miss, OperatorRecord, PathRecord,
     Sharing, SlowMessage, SlowStep, StoreRecord, ThreadRecord,
 };
+pub use link::LinkRecord;
 pub use plan::{PlanRecord, WorkerRecord};
 pub use words::{
     ChangeKind, ClockKind, FaultAction, FaultKind, MissKind, OperatorState, Outcome, Scheduler, WhenFull,
@@ -92,6 +94,9 @@ pub struct Record {
     pub faults_total: u64,
     /// Requests to the machine, and their results.
     pub obtained: Vec<Obtained>,
+    /// Links with other runs, on this machine or on others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkRecord>,
     /// How often `SCHED_DEADLINE` threads used up the run time of a period; `None` if there were no such
     /// threads.
     #[serde(default)]

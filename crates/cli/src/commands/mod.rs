@@ -19,7 +19,7 @@ mod tune;
 use crate::arguments::{Command, OutputFormat};
 use crate::documents::Document;
 use crate::error::CommandError;
-use crate::{output, stderr, views};
+use crate::{nodes, output, stderr, views};
 use onbeat::Registry;
 use std::io::{self, IsTerminal};
 
@@ -37,6 +37,8 @@ pub fn dispatch(command: &Command, registry: &Registry, abort: fn() -> !) -> Res
         Command::Tune(arguments) => tune::tune(arguments, registry),
         Command::Report(arguments) => report::report(arguments),
         Command::Ctl(arguments) => ctl::ctl(arguments),
+        Command::Node(arguments) => nodes::node(arguments, registry, abort),
+        Command::Deploy(arguments) => nodes::deploy(arguments, registry, abort),
         Command::Schema => schema::schema(registry),
         Command::Completions(arguments) => shell::completions(arguments),
         Command::Man => shell::man(),

@@ -231,7 +231,7 @@ impl Monitors {
 }
 
 /// Returns the source time at the end: the full length if the sources know it and ended on their own.
-fn position_ns(record: &Record, last: Position) -> u64 {
+pub fn position_ns(record: &Record, last: Position) -> u64 {
     let ended = record.result.outcome == Outcome::Ended;
     last.length_ns.filter(|_| ended).unwrap_or(last.position_ns)
 }

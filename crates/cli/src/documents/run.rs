@@ -5,7 +5,7 @@ use super::{Document, counted, late, machine, time};
 use onbeat::Record;
 use onbeat::trace::Summary;
 use onbeat::trace::record::{
-    FaultAction, FaultRecord, LossRecord, Obtained, OperatorRecord, OperatorState, Outcome,
+    FaultAction, FaultRecord, LinkRecord, LossRecord, Obtained, OperatorRecord, OperatorState, Outcome,
 };
 use std::path::Path;
 
@@ -27,6 +27,7 @@ pub fn run(record: &Record, facts: &RunFacts<'_>) -> Document {
         tables.extend([
             operators(record),
             edges(record),
+            links(record),
             paths(record),
             late::causes(record),
             stores(record),
@@ -176,6 +177,46 @@ fn edges(record: &Record) -> Table {
             Column::new("unread", "unread", Unit::Count).optional().alarm(),
         ],
         rows: record.edges.iter().map(row).collect(),
+    }
+}
+
+fn links(record: &Record) -> Table {
+    let row = |link: &LinkRecord| {
+        vec![
+            link.name.as_str().into(),
+            link.peer.as_deref().unwrap_or("nobody").into(),
+            link.messages.into(),
+            link.bytes.into(),
+            link.round_trip.map(|time| time.median_ns).into(),
+            link.transit.map(|time| time.median_ns).into(),
+            link.transit.map(|time| time.p99_ns).into(),
+            link.uncertainty_ns.into(),
+            link.held_ns.into(),
+            link.repeated.into(),
+            link.dropped.into(),
+            link.under_way.into(),
+            link.cuts.into(),
+            link.cut_ns.into(),
+        ]
+    };
+    Table {
+        columns: vec![
+            Column::new("link", "link", Unit::Text),
+            Column::new("peer", "other end", Unit::Text),
+            Column::new("messages", "messages", Unit::Count),
+            Column::new("bytes", "bytes", Unit::Bytes),
+            Column::new("round_trip_median_ns", "there and back", Unit::Micros),
+            Column::new("transit_median_ns", "transit", Unit::Micros).optional(),
+            Column::new("transit_p99_ns", "p99", Unit::Micros).optional(),
+            Column::new("uncertainty_ns", "±", Unit::Micros),
+            Column::new("held_ns", "held", Unit::Millis).optional(),
+            Column::new("repeated", "repeated", Unit::Count).optional(),
+            Column::new("dropped", "dropped", Unit::Count).optional().alarm(),
+            Column::new("under_way", "under way", Unit::Count).optional().alarm(),
+            Column::new("cuts", "cuts", Unit::Count).optional().alarm(),
+            Column::new("cut_ns", "cut for", Unit::Millis).optional().alarm(),
+        ],
+        rows: record.links.iter().map(row).collect(),
     }
 }
 

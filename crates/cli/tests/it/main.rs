@@ -3,6 +3,7 @@
 mod bench;
 mod ctl;
 mod data;
+mod deployed;
 mod echo;
 mod files;
 mod harness;

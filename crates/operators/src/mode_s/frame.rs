@@ -1,10 +1,11 @@
 //! A Mode S frame and its parity.
 
 use onbeat_runtime::Message;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
 /// A frame as the demodulator found it, without error correction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     bytes: [u8; 14],
     short: bool,
@@ -16,6 +17,7 @@ pub struct Frame {
 }
 
 impl Message for Frame {}
+onbeat_link::carry_values!(Frame: "frames");
 
 impl Frame {
     /// Creates a frame of 56 or 112 bits; `None` for other lengths.

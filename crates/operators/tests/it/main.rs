@@ -10,6 +10,7 @@ mod channelizer;
 mod connections;
 mod control;
 mod datagrams;
+mod deployed;
 mod equalizer;
 mod flow;
 mod fm_chain;

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod annotations;
-mod arrays;
+pub mod arrays;
 mod bad_files;
 mod channels;
 mod pictures;

@@ -100,6 +100,16 @@ impl Context {
         self.clock.ago(age_ns).max(self.start_ns)
     }
 
+    /// Converts a time on the run's clock to `CLOCK_MONOTONIC`. `None` under the manual clock.
+    pub fn to_monotonic_ns(&self, time_ns: u64) -> Option<u64> {
+        self.clock.is_real().then(|| self.clock.to_real(time_ns))
+    }
+
+    /// Converts a time on `CLOCK_MONOTONIC` to the run's clock. `None` under the manual clock.
+    pub fn from_monotonic_ns(&self, monotonic_ns: u64) -> Option<u64> {
+        self.clock.of_real(monotonic_ns)
+    }
+
     fn ready(&mut self, fd: BorrowedFd<'_>, what: Interest, time_ns: u64) -> Result<Step, Error> {
         let real = self.clock.is_real();
         match &self.waiting.descriptors {

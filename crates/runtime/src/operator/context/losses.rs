@@ -1,16 +1,19 @@
-//! Data that operators lost although no setting permits it, and requests of operators to the machine.
+//! What operators report for the record: data that they lost although no setting permits it, requests to the
+//! machine, links with other runs.
 
 use super::Context;
 use crate::Error;
-use onbeat_trace::record::{LossRecord, Obtained};
+use onbeat_trace::record::{LinkRecord, LossRecord, Obtained};
 
-/// Losses of the operators of one part, and what these operators obtained from the machine.
+/// Losses of the operators of one part, what these operators obtained from the machine, and their links.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     /// One entry for each operator, unit and reason.
     all: Vec<Loss>,
     /// Settings that operators requested from the machine.
     pub obtained: Vec<Obtained>,
+    /// Links with other runs.
+    pub links: Vec<LinkRecord>,
     /// Whether a setting that was not obtained is an error.
     pub strict: bool,
 }
@@ -115,6 +118,11 @@ impl Context {
         }
         self.losses.obtained.push(setting);
         Ok(())
+    }
+
+    /// Reports a link with another run, at its end. The record lists it.
+    pub fn report_link(&mut self, link: LinkRecord) {
+        self.losses.links.push(link);
     }
 
     /// Returns the real time since the sources were asked to end, in nanoseconds; `None` while

@@ -76,6 +76,7 @@ pub(crate) fn record(
     let notes = notes(plan, &mut reports, &end);
     let of_operators: Vec<Obtained> =
         reports.iter_mut().flat_map(|report| report.obtained.drain(..)).collect();
+    let links = reports.iter_mut().flat_map(|report| report.links.drain(..)).collect();
     let isolated = operators.iter().filter(|operator| operator.state == OperatorState::Isolated);
     let isolated: Vec<String> = isolated.map(|operator| format!("`{}`", operator.name)).collect();
     let mut record = Record {
@@ -110,6 +111,7 @@ pub(crate) fn record(
         faults,
         faults_total,
         obtained: plan.obtained.iter().cloned().chain(end.obtained.drain(..)).chain(of_operators).collect(),
+        links,
         deadline_overruns: end.overruns,
         notes,
         result: result::result(plan, end, &isolated, &losses, unprocessed, (end_ns, duration_ns)),

@@ -11,8 +11,8 @@ use crate::plan::Plan;
 use onbeat_os::Usage;
 use onbeat_queue::Store;
 use onbeat_trace::record::{
-    ChangeRecord, FaultRecord, Miss, Obtained, OperatorRecord, OperatorState, PathRecord, Sharing,
-    StoreRecord, ThreadRecord,
+    ChangeRecord, FaultRecord, LinkRecord, Miss, Obtained, OperatorRecord, OperatorState, PathRecord,
+    Sharing, StoreRecord, ThreadRecord,
 };
 use onbeat_trace::{Histogram, Summary};
 
@@ -128,6 +128,8 @@ pub(crate) struct PartReport {
     pub notes: Vec<String>,
     /// Settings that operators requested from the machine.
     pub obtained: Vec<Obtained>,
+    /// Links with other runs.
+    pub links: Vec<LinkRecord>,
     pub end_ns: u64,
     pub read_ns: Option<f64>,
     pub source: Option<String>,
@@ -213,6 +215,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
         faults: worker.history.faults.clone(),
         notes: cx.notes.clone(),
         obtained: cx.losses.obtained.clone(),
+        links: cx.losses.links.clone(),
         end_ns,
         read_ns: clock_read_ns(cx),
         source: cx.clock.source(),

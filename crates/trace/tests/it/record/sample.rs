@@ -59,6 +59,7 @@ pub fn record() -> Record {
         changes_total: 1,
         faults: vec![fault()],
         faults_total: 1,
+        links: Vec::new(),
         obtained: vec![obtained()],
         deadline_overruns: Some(3),
         notes: vec!["audio: 3 samples were clipped".to_owned()],

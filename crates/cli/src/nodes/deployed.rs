@@ -1,0 +1,303 @@
+//! `onbeat deploy PIPELINE HOSTS`
+
+use super::{Ended, Lines, Reply, Request, write_line};
+use crate::arguments::OutputFormat;
+use crate::arguments::nodes::DeployArguments;
+use crate::documents::{self, RunFacts};
+use crate::error::CommandError;
+use crate::stderr::to_stderr;
+use crate::{output, views};
+use onbeat::link::deployment::{Hosts, Part, TypedEdge, split, without_machine};
+use onbeat::{Overrides, Pipeline, Registry};
+use onbeat_os::signal::on_interrupt;
+use std::io::IsTerminal;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use toml::Table;
+
+/// Longest wait for a node to be reached.
+const CONNECT: Duration = Duration::from_secs(5);
+
+pub fn deploy(
+    arguments: &DeployArguments,
+    registry: &Registry,
+    abort: fn() -> !,
+) -> Result<u8, CommandError> {
+    let Job { parts, records } = prepare(arguments, registry)?;
+    if arguments.print {
+        for part in &parts {
+            let text =
+                toml::to_string(&part.pipeline).map_err(|error| CommandError::new(error.to_string()))?;
+            output::to_stdout(&format!("# Node {} at {}\n\n{text}\n", part.node, part.endpoint))?;
+        }
+        return Ok(0);
+    }
+    let mut nodes = Vec::new();
+    for part in &parts {
+        nodes.push(Node::reach(part, &settings_of(part, &parts, &arguments.set))?);
+    }
+    let writers: Vec<(TcpStream, Vec<String>)> =
+        nodes.iter().zip(&parts).map(writer).collect::<Result<_, _>>()?;
+    let writers = Arc::new(Mutex::new(writers));
+    let _guard = stop_on_interrupt(&writers, abort)?;
+    for node in &mut nodes {
+        node.start(arguments.quiet)?;
+    }
+    let (sender, ends) = channel();
+    for node in nodes {
+        node.wait(&sender)?;
+    }
+    drop(sender);
+    report(&ends, arguments, &records)
+}
+
+/// What to run, and where its records go.
+struct Job {
+    parts: Vec<Part>,
+    records: PathBuf,
+}
+
+/// Reads both files, checks the pipeline and cuts it.
+fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<Job, CommandError> {
+    let text = read(&arguments.pipeline, "pipeline")?;
+    let hosts = read(&arguments.hosts, "deployment file")?;
+    let wrong = |error: onbeat::Error| {
+        CommandError::new(format!("deployment file `{}`: {error}", arguments.hosts.display()))
+    };
+    let hosts = Hosts::parse(&hosts).map_err(wrong)?;
+    let mut overrides = Overrides::default();
+    for setting in &arguments.set {
+        overrides.set(setting);
+    }
+    let table: Table = match toml::from_str(&text) {
+        Ok(table) => table,
+        // The error of the reader shows the line.
+        Err(_) => return Err(whole(arguments, registry, &overrides)),
+    };
+    let folder = arguments.pipeline.parent().unwrap_or(Path::new(""));
+    let bare =
+        toml::to_string(&without_machine(&table)).map_err(|error| CommandError::new(error.to_string()))?;
+    let shown = arguments.pipeline.display().to_string();
+    let pipeline = Pipeline::parse(&bare, &shown, folder, registry, &overrides)
+        .map_err(|_| whole(arguments, registry, &overrides))?;
+    let edges: Vec<TypedEdge> = pipeline
+        .plan
+        .edges
+        .iter()
+        .map(|edge| TypedEdge { from: edge.from.clone(), to: edge.to.clone(), message: edge.message.clone() })
+        .collect();
+    let parts = split(&table, &edges, &hosts, pipeline.name()).map_err(wrong)?;
+    let records = arguments.records.clone().unwrap_or(pipeline.output);
+    Ok(Job { parts, records })
+}
+
+/// The error of the pipeline as it is written.
+fn whole(arguments: &DeployArguments, registry: &Registry, overrides: &Overrides) -> CommandError {
+    match Pipeline::read(&arguments.pipeline, registry, overrides) {
+        Err(error) => error.into(),
+        Ok(_) => CommandError::new(format!(
+            "pipeline `{}`: it is only right with its keys for this machine (`cores`, `pool`, `policy`)",
+            arguments.pipeline.display()
+        ))
+        .help("set those in `options` of each node"),
+    }
+}
+
+fn read(path: &Path, what: &str) -> Result<String, CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::new(format!("{what} `{}`: cannot be read: {error}", path.display()))
+    };
+    if !std::fs::metadata(path).map_err(cannot)?.is_file() {
+        let text = format!("{what} `{}`: cannot be read: it is not a regular file", path.display());
+        return Err(CommandError::new(text));
+    }
+    std::fs::read_to_string(path).map_err(cannot)
+}
+
+/// The settings for a node: those of its operators, and those of the whole pipeline.
+fn settings_of(part: &Part, parts: &[Part], set: &[String]) -> Vec<String> {
+    let is_elsewhere = |setting: &&String| {
+        let name = setting.split(['.', '=']).next().unwrap_or_default().trim();
+        !part.operators.contains(name) && parts.iter().any(|other| other.operators.contains(name))
+    };
+    set.iter().filter(|setting| !is_elsewhere(setting)).cloned().collect()
+}
+
+/// The stream to a node, and the sources there that end when the deployment is stopped: what comes over links
+/// ends by itself then.
+fn writer((node, part): (&Node, &Part)) -> Result<(TcpStream, Vec<String>), CommandError> {
+    let tables = |key: &str| part.pipeline.get(key).and_then(toml::Value::as_array).into_iter().flatten();
+    let text =
+        |table: &toml::Value, key: &str| table.get(key).and_then(toml::Value::as_str).map(str::to_string);
+    let fed: Vec<String> =
+        tables("edge").filter_map(|edge| Some(text(edge, "to")?.split('.').next()?.to_string())).collect();
+    let is_source = |name: &String| part.operators.contains(name) && !fed.contains(name);
+    let sources = tables("operator").filter_map(|table| text(table, "name")).filter(is_source).collect();
+    let stream = node.lines.writer().map_err(|error| node.gone(&error))?;
+    Ok((stream, sources))
+}
+
+/// Ends the sources at the first Ctrl-C, so that all in flight is processed; everything at the second.
+fn stop_on_interrupt(
+    writers: &Arc<Mutex<Vec<(TcpStream, Vec<String>)>>>,
+    abort: fn() -> !,
+) -> Result<impl Drop, CommandError> {
+    let writers = Arc::clone(writers);
+    let guard = on_interrupt(move |count| {
+        let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
+        if count > 1 {
+            to_stderr(&format!("{line}onbeat: aborted; the nodes end their parts\n"));
+            abort();
+        }
+        to_stderr(&format!(
+            "{line}onbeat: stopping: finishing messages in flight; press Ctrl-C again to abort\n"
+        ));
+        for (stream, sources) in writers.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+            if !sources.is_empty() {
+                // A node that is gone has ended its part.
+                let _gone = write_line(stream, &Request::Stop(sources.clone()));
+            }
+        }
+    });
+    guard.map_err(|error| CommandError::new(format!("cannot handle Ctrl-C: {error}")))
+}
+
+/// A node that has a part.
+struct Node {
+    name: String,
+    endpoint: String,
+    lines: Lines,
+}
+
+/// How the part of a node ended.
+struct NodeEnd {
+    name: String,
+    result: Result<Ended, String>,
+}
+
+impl Node {
+    /// Connects, and lets the node plan its part.
+    fn reach(part: &Part, set: &[String]) -> Result<Self, CommandError> {
+        let (name, endpoint) = (part.node.clone(), part.endpoint.clone());
+        let cannot = |error: &dyn std::fmt::Display| {
+            CommandError::new(format!("node `{name}`: cannot reach {endpoint}: {error}"))
+                .help("start `onbeat node --listen ADDRESS` there")
+        };
+        let addresses = endpoint.to_socket_addrs().map_err(|error| cannot(&error))?;
+        let mut last = None;
+        let found = addresses.into_iter().find_map(|address| {
+            TcpStream::connect_timeout(&address, CONNECT).map_err(|error| last = Some(error)).ok()
+        });
+        let stream = found.ok_or_else(|| match &last {
+            Some(error) => cannot(error),
+            None => cannot(&"it has no address"),
+        })?;
+        let lines = Lines::new(stream).map_err(|error| cannot(&error))?;
+        let mut node = Node { name, endpoint, lines };
+        let pipeline =
+            toml::to_string(&part.pipeline).map_err(|error| CommandError::new(error.to_string()))?;
+        let check =
+            Request::Check { version: env!("CARGO_PKG_VERSION").to_string(), pipeline, set: set.to_vec() };
+        match node.ask(&check)? {
+            Reply::Checked => Ok(node),
+            reply => Err(node.unexpected(reply)),
+        }
+    }
+
+    fn start(&mut self, is_quiet: bool) -> Result<(), CommandError> {
+        match self.ask(&Request::Start)? {
+            Reply::Started { notes } => {
+                for note in notes.iter().filter(|_| !is_quiet) {
+                    to_stderr(&format!("{}: {note}\n", self.name));
+                }
+                Ok(())
+            }
+            reply => Err(self.unexpected(reply)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, CommandError> {
+        let mut writer = self.lines.writer().map_err(|error| self.gone(&error))?;
+        write_line(&mut writer, request).map_err(|error| self.gone(&error))?;
+        let reply = self.lines.read().map_err(|error| self.gone(&error))?;
+        reply.ok_or_else(|| self.gone(&"it closed the connection"))
+    }
+
+    /// Waits for the end of the part, in a thread.
+    fn wait(mut self, ends: &Sender<NodeEnd>) -> Result<(), CommandError> {
+        let ends = ends.clone();
+        let body = move || {
+            let result = match self.lines.read() {
+                Ok(Some(Reply::Ended(ended))) => Ok(*ended),
+                Ok(Some(Reply::Failed(why))) => Err(why),
+                Ok(Some(_)) => Err("it said something else than the end of its part".to_string()),
+                Ok(None) => Err(format!("{} closed the connection: the node is gone", self.endpoint)),
+                Err(error) => Err(format!("the connection with {} broke: {error}", self.endpoint)),
+            };
+            // Nobody waits if the command failed.
+            let _over = ends.send(NodeEnd { name: self.name, result });
+        };
+        onbeat_os::thread::spawn("onbeat-deploy", body)
+            .map(drop)
+            .map_err(|error| CommandError::new(format!("no thread for a node: {error}")))
+    }
+
+    fn gone(&self, error: &dyn std::fmt::Display) -> CommandError {
+        CommandError::new(format!("node `{}` at {}: {error}", self.name, self.endpoint))
+    }
+
+    fn unexpected(&self, reply: Reply) -> CommandError {
+        match reply {
+            Reply::Failed(why) => self.gone(&why),
+            _ => self.gone(&"it answers something else").help("install the same version of onbeat there"),
+        }
+    }
+}
+
+/// Collects the ends of all parts, writes their records and shows them. Returns the worst exit status.
+fn report(ends: &Receiver<NodeEnd>, arguments: &DeployArguments, records: &Path) -> Result<u8, CommandError> {
+    std::fs::create_dir_all(records).map_err(|error| {
+        CommandError::new(format!("folder `{}`: cannot be created: {error}", records.display()))
+    })?;
+    let (mut worst, mut failures) = (0, Vec::new());
+    for NodeEnd { name, result } in ends {
+        let Ended { record, position_ns } = match result {
+            Ok(ended) => ended,
+            Err(why) => {
+                worst = worse(worst, 1);
+                failures.push(CommandError::new(format!("node `{name}`: {why}")));
+                continue;
+            }
+        };
+        let path = records.join(format!("{}.record.json", record.name));
+        record.write(&path).map_err(|error| {
+            CommandError::new(format!("record `{}`: cannot be written: {error}", path.display()))
+        })?;
+        worst = worse(worst, record.result.exit_status);
+        if record.result.exit_status == 1 {
+            failures.push(CommandError::new(format!("node `{name}`: {}", record.result.reason)));
+        }
+        if !arguments.quiet {
+            let facts = RunFacts { position_ns, output: records, record: Some(&path) };
+            let colour = crate::stderr::may_colour(std::io::stdout().is_terminal());
+            let text = views::view(OutputFormat::Human, colour).text(&documents::run(&record, &facts));
+            output::to_stdout(&format!("{text}\n"))?;
+        }
+    }
+    failures.iter().for_each(CommandError::show);
+    Ok(worst)
+}
+
+/// The status that matters more: an error, then lost data, then a limit.
+fn worse(one: u8, other: u8) -> u8 {
+    let rank = |status: u8| match status {
+        0 => 0,
+        2 => 1,
+        3 => 2,
+        _ => 3,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}

@@ -1,0 +1,223 @@
+//! `onbeat node`
+
+use super::{Ended, Lines, Reply, Request, write_line};
+use crate::arguments::nodes::NodeArguments;
+use crate::error::CommandError;
+use crate::stderr::to_stderr;
+use onbeat::{Overrides, Pipeline, Registry, RunError, RunHandle};
+use onbeat_os::signal::on_interrupt;
+use sd_notify::NotifyState;
+use std::io;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Most parts that run at the same time.
+const PARTS: usize = 64;
+
+/// The runs of this node, to be stopped with it.
+#[derive(Default)]
+struct Running {
+    handles: Vec<(u64, RunHandle)>,
+    next: u64,
+    is_over: bool,
+}
+
+type Shared = Arc<Mutex<Running>>;
+
+fn locked(running: &Shared) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) -> Result<u8, CommandError> {
+    let listener = listen(arguments)?;
+    if let Some(folder) = &arguments.folder {
+        std::env::set_current_dir(folder).map_err(|error| {
+            CommandError::new(format!("folder `{}`: cannot be used: {error}", folder.display()))
+        })?;
+    }
+    let running = Shared::default();
+    let stopped = Arc::clone(&running);
+    let address = listener.local_addr().map_err(|error| CommandError::new(error.to_string()))?;
+    let guard = on_interrupt(move |count| {
+        if count > 1 {
+            to_stderr("onbeat: aborted; files may be incomplete\n");
+            abort();
+        }
+        let mut running = locked(&stopped);
+        running.is_over = true;
+        running.handles.iter().for_each(|(_, handle)| handle.stop());
+        // Wakes the thread that waits for a caller.
+        let _woken = TcpStream::connect(address);
+    });
+    let _guard = guard.map_err(|error| CommandError::new(format!("cannot handle Ctrl-C: {error}")))?;
+    to_stderr(&format!("onbeat node: listening at {address}\n"));
+    // Only if a service manager listens.
+    let _not_a_service =
+        sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&format!("listening at {address}"))]);
+    std::thread::scope(|scope| {
+        for caller in listener.incoming() {
+            if locked(&running).is_over {
+                break;
+            }
+            let Ok(stream) = caller else { continue };
+            let from = stream.peer_addr().map_or_else(|_| "a caller".to_string(), |from| from.to_string());
+            let running = &running;
+            let serve = move || {
+                if let Err(error) = serve(stream, &from, registry, running) {
+                    to_stderr(&format!("onbeat node: {from}: {error}\n"));
+                }
+            };
+            let builder = std::thread::Builder::new().name("onbeat-node".to_string());
+            if let Err(error) = builder.spawn_scoped(scope, serve) {
+                to_stderr(&format!("onbeat node: no thread for a caller: {error}\n"));
+            }
+        }
+    });
+    Ok(0)
+}
+
+fn listen(arguments: &NodeArguments) -> Result<TcpListener, CommandError> {
+    let listen = &arguments.listen;
+    let cannot = |error: io::Error| {
+        CommandError::new(format!("--listen {listen}: {error}"))
+            .help("write the address of an interface of this machine and a port, e.g. 192.168.0.7:7400")
+    };
+    let mut addresses = listen.to_socket_addrs().map_err(cannot)?;
+    if !arguments.insecure && !addresses.all(|address| address.ip().is_loopback()) {
+        let text =
+            format!("--listen {listen}: other machines could run pipelines here, and read and write files");
+        return Err(CommandError::new(text).help("if all who reach this address are trusted, add --insecure"));
+    }
+    TcpListener::bind(listen).map_err(cannot)
+}
+
+/// Serves one deployment.
+fn serve(stream: TcpStream, from: &str, registry: &Registry, running: &Shared) -> io::Result<()> {
+    let mut lines = Lines::new(stream)?;
+    let mut writer = lines.writer()?;
+    let mut checked = None;
+    while let Some(request) = lines.read()? {
+        let reply = match request {
+            Request::Check { version, pipeline, set } => match check(&version, &pipeline, &set, registry) {
+                Ok(pipeline) => {
+                    checked = Some(pipeline);
+                    Reply::Checked
+                }
+                Err(error) => Reply::Failed(error),
+            },
+            Request::Start => match checked.take() {
+                Some(pipeline) => return run(pipeline, from, lines, writer, running),
+                None => Reply::Failed("there is nothing to start: `check` comes first".to_string()),
+            },
+            Request::Stop(_) => Reply::Failed("nothing runs".to_string()),
+        };
+        write_line(&mut writer, &reply)?;
+    }
+    Ok(())
+}
+
+fn check(version: &str, text: &str, set: &[String], registry: &Registry) -> Result<Pipeline, String> {
+    let own = env!("CARGO_PKG_VERSION");
+    if version != own {
+        return Err(format!(
+            "this node runs onbeat {own}, the deployment is of onbeat {version}: install the same"
+        ));
+    }
+    let mut overrides = Overrides::default();
+    for setting in set {
+        overrides.set(setting);
+    }
+    Pipeline::parse(text, "the node's part", Path::new(""), registry, &overrides).map_err(|error| {
+        let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+        format!("{}{help}", error.message())
+    })
+}
+
+/// Runs a part until it ends.
+fn run(
+    pipeline: Pipeline,
+    from: &str,
+    lines: Lines,
+    mut writer: TcpStream,
+    running: &Shared,
+) -> io::Result<()> {
+    let name = pipeline.name().to_string();
+    if locked(running).handles.len() >= PARTS {
+        return write_line(&mut writer, &Reply::Failed(format!("{PARTS} parts run here already")));
+    }
+    let started = std::fs::create_dir_all(&pipeline.output)
+        .map_err(|error| format!("output folder `{}`: cannot be created: {error}", pipeline.output.display()))
+        .and_then(|()| {
+            let evidence = onbeat::evidence(&pipeline.plan);
+            pipeline.start_explained(evidence).map_err(|error| error.to_string())
+        });
+    let run = match started {
+        Ok(run) => run,
+        Err(error) => return write_line(&mut writer, &Reply::Failed(error)),
+    };
+    let missing = crate::documents::not_obtained(run.obtained());
+    let notes = missing.chain(run.notes().iter().map(|note| format!("note: {note}"))).collect();
+    write_line(&mut writer, &Reply::Started { notes })?;
+    to_stderr(&format!("onbeat node: {name}: started by {from}\n"));
+    let handle = run.handle();
+    let number = enter(running, &handle);
+    let (ended, has_ended) = channel();
+    let orders = handle.clone();
+    let reading = onbeat_os::thread::spawn("onbeat-orders", move || obey(lines, &orders, &ended))?;
+    let result = run.wait();
+    locked(running).handles.retain(|(other, _)| *other != number);
+    let reply = match result {
+        Ok(record) => ended_with(record, &handle),
+        Err(RunError::Failed(record)) => ended_with(*record, &handle),
+        Err(error) => Reply::Failed(error.to_string()),
+    };
+    if let Reply::Ended(ended) = &reply {
+        let result = &ended.record.result;
+        to_stderr(&format!("onbeat node: {name}: {}: {}\n", result.outcome, result.reason));
+    }
+    let sent = if is_gone(&has_ended) { Ok(()) } else { write_line(&mut writer, &reply) };
+    // The deployment may be gone by now; then there is nobody to tell.
+    let _gone = writer.shutdown(std::net::Shutdown::Both);
+    let _panicked = reading.join();
+    sent
+}
+
+fn ended_with(record: onbeat::Record, handle: &RunHandle) -> Reply {
+    let position_ns = crate::commands::run::position_ns(&record, handle.progress());
+    Reply::Ended(Box::new(Ended { record, position_ns }))
+}
+
+fn enter(running: &Shared, handle: &RunHandle) -> u64 {
+    let mut running = locked(running);
+    if running.is_over {
+        handle.stop();
+    }
+    let number = running.next;
+    running.next += 1;
+    running.handles.push((number, handle.clone()));
+    number
+}
+
+/// Carries out orders until the connection ends, and stops the part then.
+fn obey(mut lines: Lines, handle: &RunHandle, ended: &Sender<()>) {
+    while let Ok(Some(request)) = lines.read() {
+        let Request::Stop(sources) = request else { continue };
+        if sources.is_empty() {
+            handle.stop();
+        }
+        for source in sources {
+            // It may have ended.
+            let _over = handle.stop_operator(&source);
+        }
+    }
+    // The run may be over, and nobody waits.
+    let _over = ended.send(());
+    handle.stop();
+}
+
+/// Whether the deployment is gone.
+fn is_gone(ended: &Receiver<()>) -> bool {
+    ended.try_recv().is_ok()
+}

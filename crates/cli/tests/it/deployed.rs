@@ -1,0 +1,203 @@
+//! Pipelines on several nodes: `onbeat node` and `onbeat deploy`, over the loopback.
+
+use super::harness::{Answer, Place, until, wait};
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// A node in its own folder, until it is dropped.
+struct NodeProcess {
+    place: Place,
+    child: Child,
+    address: String,
+}
+
+impl NodeProcess {
+    fn start() -> Self {
+        let place = Place::new();
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let folder = examples();
+        let child = place.start(&["node", "--listen", &address, "--folder", folder.to_str().unwrap()]);
+        let heard = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("listening").then_some(());
+        until("the node listens", heard).unwrap();
+        NodeProcess { place, child, address }
+    }
+}
+
+impl Drop for NodeProcess {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}
+
+/// A deployment file; the last node has the rest.
+fn hosts(nodes: &[NodeProcess], operators: &[&[&str]], links: &str) -> String {
+    let mut text = format!("[link]\n{links}\n");
+    for (number, node) in nodes.iter().enumerate() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let which =
+            operators.get(number).map_or("rest = true".to_string(), |names| format!("operators = {names:?}"));
+        text += &format!("[node.n{number}]\nendpoint = \"{}\"\nlinks = \"{free}\"\n{which}\n", node.address);
+    }
+    text
+}
+
+fn deploy(place: &Place, pipeline: &Path, hosts: &str, more: &[&str]) -> Answer {
+    fs::write(place.path("hosts.toml"), hosts).unwrap();
+    place.onbeat(
+        &[&["deploy", pipeline.to_str().unwrap(), "hosts.toml", "--records", "records"], more].concat(),
+    )
+}
+
+#[test]
+fn the_receivers_write_the_same_files_on_one_node_and_on_three() {
+    for (file, result, more, cuts) in [
+        (
+            "fm_receiver.toml",
+            "fm.wav",
+            "pace=fast",
+            &[&["iq", "tune", "channel"][..], &["demod", "band"]][..],
+        ),
+        ("adsb.toml", "out.jsonl", "lines.path=out.jsonl", &[&["iq", "size"], &["frames"]]),
+    ] {
+        let place = Place::new();
+        let pipeline = examples().join(file);
+        let alone = place.path("alone");
+        let set = format!("output={}", alone.display());
+        let answer = place.onbeat(&[
+            "run",
+            pipeline.to_str().unwrap(),
+            "--pace",
+            "fast",
+            "--quiet",
+            "--set",
+            &set,
+            "--set",
+            more,
+        ]);
+        assert_eq!(answer.status, Some(0), "{answer:?}");
+        for count in [2, 3] {
+            let nodes: Vec<NodeProcess> = (0..count).map(|_| NodeProcess::start()).collect();
+            let spread = place.path("spread");
+            let set = format!("output={}", spread.display());
+            let hosts = hosts(&nodes, &cuts[..count - 1], "");
+            let answer =
+                deploy(&place, &pipeline, &hosts, &["--set", &set, "--set", "pace=fast", "--set", more]);
+            assert_eq!(answer.status, Some(0), "{answer:?}");
+            assert!(answer.stdout.contains("there and back"), "{}", answer.stdout);
+            assert_eq!(
+                fs::read(alone.join(result)).unwrap(),
+                fs::read(spread.join(result)).unwrap(),
+                "{file}"
+            );
+            let records = fs::read_dir(place.path("records")).unwrap().count();
+            assert_eq!(records, count);
+            fs::remove_dir_all(place.path("records")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_node_that_is_killed_is_said() {
+    let place = Place::new();
+    let mut nodes: Vec<NodeProcess> = (0..2).map(|_| NodeProcess::start()).collect();
+    fs::write(place.path("hosts.toml"), hosts(&nodes, &[&["iq", "tune", "channel"]], "on_cut = \"end\""))
+        .unwrap();
+    let pipeline = examples().join("fm_receiver.toml");
+    let set = format!("output={}", place.path("out").display());
+    let child = place.start(&[
+        "deploy",
+        pipeline.to_str().unwrap(),
+        "hosts.toml",
+        "--records",
+        "records",
+        "--set",
+        &set,
+        "--set",
+        "iq.repeat=1000",
+    ]);
+    let begun =
+        || fs::read_to_string(nodes[1].place.path("stderr.txt")).ok()?.contains("started").then_some(());
+    until("the part starts", begun).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    nodes[1].child.kill().unwrap();
+    let answer = place.end(child);
+    assert_eq!(answer.status, Some(1), "{answer:?}");
+    assert!(answer.stderr.contains("node `n1`: ") && answer.stderr.contains("gone"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("node `n0`: ") && answer.stderr.contains("was cut"), "{}", answer.stderr);
+    drop(nodes);
+}
+
+#[test]
+fn an_interruption_ends_all_parts_in_order() {
+    let place = Place::new();
+    let nodes: Vec<NodeProcess> = (0..2).map(|_| NodeProcess::start()).collect();
+    fs::write(place.path("hosts.toml"), hosts(&nodes, &[&["iq", "tune", "channel"]], "")).unwrap();
+    let pipeline = examples().join("fm_receiver.toml");
+    let set = format!("output={}", place.path("out").display());
+    let child = place.start(&[
+        "deploy",
+        pipeline.to_str().unwrap(),
+        "hosts.toml",
+        "--records",
+        "records",
+        "--set",
+        &set,
+        "--set",
+        "iq.repeat=1000",
+    ]);
+    let begun =
+        || fs::read_to_string(nodes[1].place.path("stderr.txt")).ok()?.contains("started").then_some(());
+    until("the part starts", begun).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let answer = place.end(child);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(place.path("out").join("fm.wav").exists());
+}
+
+#[test]
+fn mistakes_are_said_before_anything_starts() {
+    let place = Place::new();
+    let pipeline = examples().join("fm_receiver.toml");
+    let try_it = |hosts: &str| deploy(&place, &pipeline, hosts, &[]);
+    let refused = |answer: Answer, text: &str| {
+        assert_eq!(answer.status, Some(1), "{answer:?}");
+        assert!(answer.stderr.contains(text), "{}", answer.stderr);
+    };
+    refused(
+        try_it("[node.a]\nendpoint = \"127.0.0.1:1\"\nrest = true"),
+        "node `a`: cannot reach 127.0.0.1:1",
+    );
+    refused(try_it(""), "missing field `node`");
+    refused(try_it("[node.a]\nendpoint = \"here\"\nrest = true"), "it must be a host and a port");
+    refused(place.onbeat(&["deploy", "no.toml", "no.toml"]), "pipeline `no.toml`: cannot be read");
+    refused(place.onbeat(&["node", "--listen", "0.0.0.0:0"]), "other machines could run pipelines here");
+    let answer =
+        deploy(&place, &pipeline, "[node.a]\nendpoint = \"10.0.0.1:7400\"\nrest = true", &["--print"]);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    assert!(answer.stdout.contains("name = \"fm-receiver.a\""), "{}", answer.stdout);
+}
+
+#[test]
+fn strangers_do_not_disturb_a_node() {
+    use std::io::{Read, Write};
+    let mut node = NodeProcess::start();
+    for text in ["GET / HTTP/1.1\r\n\r\n", "{\"check\": 1}\n", "\"start\"\n", "\u{0}\u{ff}\n"] {
+        let mut stranger = std::net::TcpStream::connect(&node.address).unwrap();
+        stranger.write_all(text.as_bytes()).unwrap();
+        stranger.shutdown(std::net::Shutdown::Write).unwrap();
+        let _answer = stranger.read_to_end(&mut Vec::new());
+    }
+    assert!(node.child.try_wait().unwrap().is_none());
+    let pid = rustix::process::Pid::from_raw(node.child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(wait(&mut node.child), Some(0));
+}

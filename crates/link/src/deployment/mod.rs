@@ -1,0 +1,12 @@
+//! Deployments: one pipeline, cut at the edges between nodes into a part for each.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `hosts` | the deployment file: which operator runs on which node |
+//! | `split` | the parts, with both ends of a link where an edge was cut |
+
+mod hosts;
+mod split;
+
+pub use hosts::{HostNode, Hosts};
+pub use split::{Part, TypedEdge, split, without_machine};

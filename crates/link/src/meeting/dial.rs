@@ -1,0 +1,61 @@
+//! Calls the other end.
+
+use super::{Meeting, Met, NoSession, random, send};
+use crate::frame::{FrameReader, Head, Hello, Place};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(1);
+/// Longest wait for an answer. The other end may have to part from an earlier session first.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Opens both connections.
+pub(super) fn meet(meeting: &Meeting, place: Place, addresses: &[SocketAddr]) -> Result<Met, NoSession> {
+    let session = random();
+    let (data, other) = call(meeting, &meeting.hello(true, session, place), addresses)?;
+    if let Err(refusal) = meeting.check(&other) {
+        return Err(NoSession::Ever(refusal.why));
+    }
+    let (control, _) = call(meeting, &meeting.hello(false, session, place), addresses)?;
+    Ok(Met { data, control, other })
+}
+
+fn call(meeting: &Meeting, hello: &Hello, addresses: &[SocketAddr]) -> Result<(TcpStream, Hello), NoSession> {
+    let mut stream = open(addresses)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    send(&mut stream, &Head::Hello(hello.clone()))?;
+    match read_one(&mut stream)? {
+        Head::Hello(other) => Ok((stream, other)),
+        Head::Refused(refusal) if refusal.may_retry => Err(NoSession::Yet(refusal.why)),
+        Head::Refused(refusal) => Err(NoSession::Ever(refusal.why)),
+        _ => Err(NoSession::Ever(format!("{} is not the end of a link", meeting.settings.peer.address()))),
+    }
+}
+
+fn open(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut why = io::Error::from(ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match TcpStream::connect_timeout(address, CONNECT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
+}
+
+/// Reads the first frame, and no more: the next ones are the operator's.
+fn read_one(stream: &mut TcpStream) -> io::Result<Head> {
+    let mut reader = FrameReader::new(0);
+    loop {
+        // Byte by byte, so that nothing after the frame is taken.
+        if reader.fill(&mut io::Read::take(&mut *stream, 1))? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        if let Some((head, _)) = reader.head(0)? {
+            return Ok(head);
+        }
+    }
+}

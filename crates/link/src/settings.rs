@@ -1,0 +1,107 @@
+//! Settings of one end of a link.
+
+use onbeat_runtime::Error;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// What an end does when the connection is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCut {
+    /// The run fails at once.
+    End,
+    /// The end waits for a new connection for the time `hold`; then the run fails. Nothing is lost: what was
+    /// under way is sent again. Meanwhile the edge before the link fills.
+    #[default]
+    Hold,
+    /// The run goes on for as long as it takes. Messages that the link cannot take meanwhile are dropped and
+    /// counted, at both ends.
+    Degrade,
+}
+
+/// Which end calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Peer {
+    /// This end calls this address.
+    Connect(String),
+    /// This end is called at this address.
+    Listen(String),
+}
+
+impl Peer {
+    /// The address.
+    pub fn address(&self) -> &str {
+        match self {
+            Peer::Connect(address) | Peer::Listen(address) => address,
+        }
+    }
+}
+
+/// Settings of one end of a link.
+#[derive(Debug, Clone)]
+pub struct LinkSettings {
+    /// Name of the link, the same at both ends.
+    pub name: String,
+    /// Where the other end is.
+    pub peer: Peer,
+    /// At the consumer: most messages that may be under way.
+    pub window: u32,
+    /// What to do when the connection is cut.
+    pub on_cut: OnCut,
+    /// How long to wait for the first connection.
+    pub patience_ns: u64,
+    /// How long [`OnCut::Hold`] waits for a new connection.
+    pub hold_ns: u64,
+    /// Time between signs of life. After three without one, the connection is cut.
+    pub heartbeat_ns: u64,
+    /// Whether the link may leave this machine without encryption.
+    pub is_insecure: bool,
+}
+
+/// Usual number of messages under way.
+pub const WINDOW: u32 = 16;
+/// Usual waits for a connection.
+pub const PATIENCE_NS: u64 = 10_000_000_000;
+/// Usual time between signs of life.
+pub const HEARTBEAT_NS: u64 = 200_000_000;
+
+impl LinkSettings {
+    /// Settings with the usual values.
+    pub fn new(name: impl Into<String>, peer: Peer) -> Self {
+        LinkSettings {
+            name: name.into(),
+            peer,
+            window: WINDOW,
+            on_cut: OnCut::default(),
+            patience_ns: PATIENCE_NS,
+            hold_ns: PATIENCE_NS,
+            heartbeat_ns: HEARTBEAT_NS,
+            is_insecure: false,
+        }
+    }
+
+    /// Resolves the address, and checks that the link may go there.
+    ///
+    /// # Errors
+    /// If the host is not known, or is another machine and nothing allows that.
+    pub fn addresses(&self) -> Result<Vec<SocketAddr>, Error> {
+        let address = self.peer.address();
+        let found = address.to_socket_addrs();
+        let found: Vec<SocketAddr> = found
+            .map_err(|error| Error::with_source(format!("cannot find the host of {address}"), error))?
+            .collect();
+        if found.is_empty() {
+            return Err(Error::new(format!("cannot find the host of {address}: it has no address")));
+        }
+        let is_here = found.iter().all(|address| address.ip().is_loopback());
+        if !is_here && !self.is_insecure {
+            return Err(Error::new(format!(
+                "{address} is not the loopback: everybody on the way could read and change the messages of link \
+                 `{}`; set `insecure = true` if that network is trusted",
+                self.name
+            )));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,328 @@
+//! The producer's end: sends what comes to the consumer's end.
+
+use crate::books::{Contradiction, SentBooks};
+use crate::carry::Carried;
+use crate::frame::{Constant, Head, MessageHead, Outcome, Role, write_head};
+use crate::line::{Connection, Line, Trouble, contradicts, hear};
+use crate::meeting::{Identity, random};
+use crate::settings::{LinkSettings, OnCut};
+use onbeat_os::clock::monotonic_ns;
+use onbeat_runtime::{Context, Ending, Error, Input, Operator, Ports, Step};
+use onbeat_trace::record::LinkRecord;
+use std::io::{ErrorKind, IoSlice, Write};
+
+/// Samples up to this size are copied, so that several messages go out in one write.
+const SMALL: usize = 4 << 10;
+/// Bytes of small messages in one write.
+const AT_ONCE: usize = 32 << 10;
+
+/// Sends messages to the `link.source` of the same name in another process, on this machine or another one.
+///
+/// Nothing is lost: the consumer says how many messages may be under way (its `window`), and while it takes
+/// none, this operator takes none either, so its input edge fills and does what its `when_full` says. Each
+/// message is kept until the consumer has taken it, and sent again after a cut.
+///
+/// Samples, shapes, rates, tags, user keys, source times and due times arrive as they are. When the input has
+/// ended and the consumer has taken all, the operator is done. If the run fails, the consumer's run fails too.
+pub struct LinkSink<M: Carried> {
+    /// The messages.
+    pub input: Input<M>,
+    line: Line,
+    books: SentBooks<Kept<M>>,
+    outgoing: Outgoing,
+    has_said_end: bool,
+    is_end_taken: bool,
+    bytes: u64,
+    held_ns: u64,
+    held_since_ns: Option<u64>,
+}
+
+/// What is kept of a message until it was taken.
+#[derive(Debug)]
+struct Kept<M> {
+    message: M,
+    time_ns: u64,
+    due_ns: Option<u64>,
+    keys: Vec<(String, Constant)>,
+}
+
+/// Bytes on their way into the socket.
+#[derive(Debug, Default)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    /// Whether the samples of the next message to send come after `bytes`.
+    has_samples: bool,
+    done: usize,
+}
+
+impl Outgoing {
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        (self.has_samples, self.done) = (false, 0);
+    }
+
+    /// The parts that were not written.
+    fn rest<'a>(&'a self, samples: &'a [u8]) -> [&'a [u8]; 2] {
+        let samples = if self.has_samples { samples } else { &[] };
+        match self.done.checked_sub(self.bytes.len()) {
+            None => [&self.bytes[self.done..], samples],
+            Some(done) => [&[], &samples[done..]],
+        }
+    }
+}
+
+impl<M: Carried> LinkSink<M> {
+    /// Makes the producer's end of a link.
+    pub fn new(settings: LinkSettings) -> Self {
+        let identity = Identity { role: Role::Producer, message: M::NAME, instance: random() };
+        LinkSink {
+            input: Input::default(),
+            line: Line::new(settings, identity),
+            books: SentBooks::default(),
+            outgoing: Outgoing::default(),
+            has_said_end: false,
+            is_end_taken: false,
+            bytes: 0,
+            held_ns: 0,
+            held_since_ns: None,
+        }
+    }
+
+    /// Sends and hears as much as is possible now.
+    fn exchange(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+        if let Some(step) = self.hear_all(cx)? {
+            return Ok(step);
+        }
+        for _ in 0..16 {
+            if self.outgoing.is_empty() {
+                self.fill(cx)?;
+            }
+            if self.outgoing.is_empty() {
+                return self.idle(cx);
+            }
+            if !self.write()? {
+                let Some(open) = &self.line.open else { return Ok(Step::Again) };
+                return Ok(cx.writable(&open.stream)?);
+            }
+        }
+        Ok(Step::Again)
+    }
+
+    /// Reads what the consumer says. Returns the step if it was the last one.
+    fn hear_all(&mut self, cx: &mut Context) -> Result<Option<Step>, Trouble> {
+        let Some(open) = &mut self.line.open else { return Ok(Some(Step::Again)) };
+        loop {
+            while let Some((head, _)) = open.reader.head(0).map_err(std::io::Error::from)? {
+                match head {
+                    Head::Taken(next, is_end) => {
+                        let wrong = |wrong: Contradiction| {
+                            contradicts(format!("it took {} messages of {}", wrong.said, wrong.limit))
+                        };
+                        self.books.taken(next).map_err(wrong)?;
+                        self.is_end_taken |= is_end && self.has_said_end;
+                    }
+                    Head::Closed(Outcome::Failed) => return Err(self.line.failed().into()),
+                    Head::Closed(_) => {
+                        // The consumer needs no more.
+                        let rest = self.books.under_way() as u64;
+                        cx.lose(rest, "messages", "the consumer's run was stopped before it took them");
+                        self.books = SentBooks::default();
+                        self.line.open = None;
+                        return Ok(Some(Step::Done));
+                    }
+                    _ => return Err(contradicts("only a producer says that").into()),
+                }
+            }
+            if self.is_end_taken {
+                return Ok(Some(Step::Done));
+            }
+            if !hear(open)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Puts the next messages into `outgoing`.
+    fn fill(&mut self, cx: &mut Context) -> Result<(), Error> {
+        while self.outgoing.bytes.len() < AT_ONCE && !self.outgoing.has_samples {
+            if self.books.is_all_sent() {
+                if !self.books.has_credit() {
+                    break;
+                }
+                let Some(message) = self.input.pop(cx) else { break };
+                let stamp = cx.stamp();
+                let keys = cx.keys().into_iter().flatten();
+                self.books.enter(Kept {
+                    message,
+                    time_ns: stamp.time_ns,
+                    due_ns: stamp.due_ns().and_then(|due_ns| cx.to_monotonic_ns(due_ns)),
+                    keys: keys.map(|(name, value)| (name.to_string(), value.into())).collect(),
+                });
+            }
+            self.put()?;
+        }
+        if self.outgoing.is_empty()
+            && self.books.is_all_sent()
+            && !self.has_said_end
+            && self.input.is_ended(cx)
+        {
+            self.has_said_end = true;
+            let end = Head::End(self.books.next());
+            write_head(&mut self.outgoing.bytes, &end, 0).map_err(|error| Error::new(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Puts one message into `outgoing`.
+    fn put(&mut self) -> Result<(), Error> {
+        let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
+        let Kept { message, time_ns, due_ns, keys } = kept;
+        let mut value = Vec::new();
+        message.write(&mut value)?;
+        let samples = message.samples();
+        let body = value.len() + samples.len();
+        let head = Head::Message(MessageHead {
+            sequence,
+            sent_ns: monotonic_ns(),
+            time_ns: *time_ns,
+            due_ns: *due_ns,
+            keys: keys.clone(),
+            chunk: message.chunk_head(),
+        });
+        write_head(&mut self.outgoing.bytes, &head, body).map_err(|error| Error::new(error.to_string()))?;
+        self.bytes += body as u64;
+        self.outgoing.bytes.extend_from_slice(&value);
+        if samples.len() > SMALL {
+            self.outgoing.has_samples = true;
+        } else {
+            self.outgoing.bytes.extend_from_slice(samples);
+            self.books.has_sent();
+        }
+        Ok(())
+    }
+
+    /// Writes `outgoing`. Returns whether all is written.
+    fn write(&mut self) -> Result<bool, Trouble> {
+        let Some(open) = &mut self.line.open else { return Ok(true) };
+        loop {
+            let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
+            let [bytes, samples] = self.outgoing.rest(samples);
+            if bytes.is_empty() && samples.is_empty() {
+                break;
+            }
+            match open.stream.write_vectored(&[IoSlice::new(bytes), IoSlice::new(samples)]) {
+                Ok(count) => self.outgoing.done += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self.outgoing.has_samples {
+            self.books.has_sent();
+        }
+        self.outgoing.clear();
+        Ok(true)
+    }
+
+    /// There is nothing to send: no message, or no credit.
+    fn idle(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+        let is_held = !self.books.has_credit() && !self.input.is_empty(cx);
+        match (is_held, self.held_since_ns) {
+            (true, None) => self.held_since_ns = Some(monotonic_ns()),
+            (false, Some(_)) => self.release(),
+            _ => {}
+        }
+        let Some(open) = &self.line.open else { return Ok(Step::Again) };
+        let Some(stopped_ns) = cx.stopped_for_ns() else { return Ok(cx.readable(&open.stream)?) };
+        match self.line.settings.patience_ns.checked_sub(stopped_ns) {
+            None | Some(0) => Ok(Step::Done),
+            Some(left_ns) => {
+                let until_ns = cx.in_real_ns(left_ns);
+                Ok(cx.readable_until(&open.stream, until_ns)?)
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        if let Some(since_ns) = self.held_since_ns.take() {
+            self.held_ns += monotonic_ns().saturating_sub(since_ns);
+        }
+    }
+
+    /// There is no connection.
+    fn without(&mut self, step: Step, cx: &mut Context) -> Step {
+        self.release();
+        if self.line.settings.on_cut == OnCut::Degrade {
+            while self.input.pop(cx).is_some() {
+                self.books.give_up_next();
+            }
+        }
+        step
+    }
+}
+
+impl<M: Carried> Operator for LinkSink<M> {
+    fn ports(&mut self, p: &mut Ports) {
+        // One more than the window: the message that is about to be sent.
+        p.input("in", &mut self.input).holds(self.line.settings.window as usize + 1);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.line.start(self.books.place())
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        match self.line.connect(cx)? {
+            Connection::Open => {}
+            Connection::New(mut other) => {
+                // What is kept holds chunks of the input's store, which has no more than this end's window.
+                other.place.window = other.place.window.clamp(1, self.line.settings.window);
+                self.outgoing.clear();
+                self.has_said_end = false;
+                let resumed = self.books.resume(self.line.identity.instance, other.place);
+                resumed.map_err(|wrong| {
+                    Error::new(format!(
+                        "link `{}`: {} says that it took {} messages of {}",
+                        self.line.settings.name, other.node, wrong.said, wrong.limit
+                    ))
+                })?;
+            }
+            Connection::Wait(step) => return Ok(self.without(step, cx)),
+            Connection::GivenUp => return Ok(Step::Done),
+        }
+        match self.exchange(cx) {
+            Ok(step) => Ok(step),
+            Err(Trouble::Failed(error)) => Err(error),
+            Err(Trouble::Cut(error)) => {
+                self.line.cut(&error, self.books.place())?;
+                Ok(Step::Again)
+            }
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        self.release();
+        let under_way = self.books.under_way() as u64;
+        if !self.is_end_taken {
+            let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
+            let rest = self.outgoing.rest(samples);
+            self.line.say_farewell(ending, false, &rest);
+            cx.lose(under_way, "messages", "the consumer is not known to have taken them");
+        }
+        let record = LinkRecord {
+            messages: self.books.has_taken() + under_way,
+            bytes: self.bytes,
+            repeated: self.books.repeated(),
+            dropped: self.books.dropped(),
+            under_way,
+            held_ns: self.held_ns,
+            ..LinkRecord::default()
+        };
+        self.line.finish(cx, record);
+        Ok(())
+    }
+}

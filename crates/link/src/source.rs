@@ -1,0 +1,275 @@
+//! The consumer's end: sends on what comes from the producer's end.
+
+use crate::books::{Arrival, TakenBooks};
+use crate::carry::{Arriving, Carried, VALUE_LIMIT};
+use crate::frame::{Head, MessageHead, Outcome, Role, write_head};
+use crate::line::{Connection, Line, Open, Trouble, contradicts, hear};
+use crate::meeting::{Identity, random};
+use crate::settings::LinkSettings;
+use onbeat_os::clock::monotonic_ns;
+use onbeat_runtime::{Context, Ending, Error, Operator, Output, Ports, Step};
+use onbeat_trace::Histogram;
+use onbeat_trace::record::LinkRecord;
+use std::io::{ErrorKind, Read, Write};
+
+/// How long the producer may not be told that messages were taken, while it has credit.
+const TELL_NS: u64 = 2_000_000;
+
+/// Receives messages from the `link.sink` of the same name in another process, on this machine or another one.
+///
+/// At most `window` messages are under way: sent, and not yet taken by this operator. It takes one when its
+/// output has room.
+///
+/// The latency of a path from here counts from the message's due time at its source in the other run, so it
+/// spans both runs. It is uncertain by the `uncertainty_ns` of the link's record: the two clocks are compared
+/// all the time. Under the manual clock, no times are due.
+pub struct LinkSource<M: Carried> {
+    /// The messages.
+    pub out: Output<M>,
+    line: Line,
+    books: TakenBooks,
+    arriving: Option<Incoming<M>>,
+    /// A message whose chunk is not there yet: the store is empty.
+    waiting: Option<(MessageHead, usize)>,
+    /// Frames on their way to the producer.
+    answer: Vec<u8>,
+    tell_at_ns: Option<u64>,
+    is_ended: bool,
+    bytes: u64,
+    transit: Histogram,
+}
+
+/// A message whose bytes are coming.
+struct Incoming<M: Carried> {
+    head: MessageHead,
+    place: M::Arriving,
+    filled: usize,
+    length: usize,
+}
+
+impl<M: Carried> LinkSource<M> {
+    /// Makes the consumer's end of a link.
+    pub fn new(settings: LinkSettings) -> Self {
+        let identity = Identity { role: Role::Consumer, message: M::NAME, instance: random() };
+        LinkSource {
+            out: Output::default(),
+            line: Line::new(settings, identity),
+            books: TakenBooks::default(),
+            arriving: None,
+            waiting: None,
+            answer: Vec::new(),
+            tell_at_ns: None,
+            is_ended: false,
+            bytes: 0,
+            transit: Histogram::new(),
+        }
+    }
+
+    /// Receives until one message is whole.
+    fn receive(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+        loop {
+            self.tell(false)?;
+            if self.is_ended {
+                return self.leave(cx);
+            }
+            if self.arriving.is_some() {
+                if !self.fill()? {
+                    return self.idle(cx);
+                }
+                return Ok(self.pass_on(cx)?);
+            }
+            if let Some((mut head, length)) = self.waiting.take() {
+                match M::arrive(&mut head, length, &self.out, cx)? {
+                    Some(place) => self.arriving = Some(Incoming { head, place, filled: 0, length }),
+                    None => {
+                        self.waiting = Some((head, length));
+                        return Ok(Step::Wait);
+                    }
+                }
+                continue;
+            }
+            let Some(open) = &mut self.line.open else { return Ok(Step::Again) };
+            match open.reader.head(limit::<M>()).map_err(std::io::Error::from)? {
+                Some((Head::Message(head), length)) => self.waiting = Some((head, length)),
+                Some((Head::End(count), _)) => {
+                    self.books.end(count);
+                    self.is_ended = true;
+                    write_head(&mut self.answer, &Head::Taken(count, true), 0)
+                        .map_err(std::io::Error::from)?;
+                }
+                Some((Head::Closed(Outcome::Failed), _)) => return Err(self.line.failed().into()),
+                Some((Head::Closed(_), _)) => {
+                    cx.note("the producer's run was stopped before its stream had ended");
+                    self.line.open = None;
+                    return Ok(Step::Done);
+                }
+                Some(_) => return Err(contradicts("only a consumer says that").into()),
+                None if hear(open)? => {}
+                None => return self.idle(cx),
+            }
+        }
+    }
+
+    /// Reads bytes of the message. Returns whether it is whole.
+    fn fill(&mut self) -> Result<bool, Trouble> {
+        let (Some(incoming), Some(Open { stream, reader })) = (&mut self.arriving, &mut self.line.open)
+        else {
+            return Ok(false);
+        };
+        let bytes = incoming.place.bytes();
+        incoming.filled += reader.take(&mut bytes[incoming.filled..]);
+        while incoming.filled < incoming.length {
+            match stream.read(&mut bytes[incoming.filled..]) {
+                Ok(0) => {
+                    let text = "the other end closed the connection in the middle of a message";
+                    return Err(std::io::Error::new(ErrorKind::UnexpectedEof, text).into());
+                }
+                Ok(count) => incoming.filled += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends on the message that is whole.
+    fn pass_on(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let Some(Incoming { head, place, length, .. }) = self.arriving.take() else { return Ok(Step::Again) };
+        let message = M::finish(place)?;
+        if self.books.arrive(head.sequence) == Arrival::Repeated {
+            return Ok(Step::Again);
+        }
+        self.line.look_at_clock();
+        self.bytes += length as u64;
+        let now_ns = cx.now_ns();
+        let mut due_ns = None;
+        if let Some(clock) = &self.line.clock {
+            let own_ns = head.due_ns.and_then(|due_ns| cx.from_monotonic_ns(clock.to_own_ns(due_ns)));
+            due_ns = own_ns.map(|due_ns| due_ns.clamp(cx.start_ns(), now_ns));
+            self.transit.record(monotonic_ns().saturating_sub(clock.to_own_ns(head.sent_ns)));
+        }
+        cx.set_time(head.time_ns, due_ns);
+        for (name, value) in head.keys {
+            cx.set_key(&name, value);
+        }
+        self.out.push(cx, message)?;
+        Ok(Step::Again)
+    }
+
+    /// Tells the producer how much was taken, if it is time to.
+    fn tell(&mut self, is_idle: bool) -> Result<(), Trouble> {
+        if let Some(next) = self.books.to_tell(is_idle, self.line.settings.window) {
+            self.tell_at_ns = None;
+            write_head(&mut self.answer, &Head::Taken(next, false), 0).map_err(std::io::Error::from)?;
+        }
+        let Some(open) = &mut self.line.open else { return Ok(()) };
+        while !self.answer.is_empty() {
+            match open.stream.write(&self.answer) {
+                Ok(count) => drop(self.answer.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing has come.
+    fn idle(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+        let now_ns = monotonic_ns();
+        let at_ns = *self.tell_at_ns.get_or_insert(now_ns + TELL_NS);
+        if now_ns >= at_ns {
+            self.tell(true)?;
+        }
+        let Some(open) = &self.line.open else { return Ok(Step::Again) };
+        if !self.answer.is_empty() {
+            return Ok(cx.writable(&open.stream)?);
+        }
+        if self.books.is_all_told() {
+            self.tell_at_ns = None;
+            return Ok(cx.readable(&open.stream)?);
+        }
+        let until_ns = cx.in_real_ns(at_ns.saturating_sub(now_ns).max(100_000));
+        Ok(cx.readable_until(&open.stream, until_ns)?)
+    }
+
+    /// The stream has ended: waits until the producer has heard that it was taken, and closes.
+    fn leave(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+        let Some(open) = &mut self.line.open else { return Ok(Step::Done) };
+        if !self.answer.is_empty() {
+            return Ok(cx.writable(&open.stream)?);
+        }
+        match hear(open) {
+            Ok(_) => Ok(cx.readable(&open.stream)?),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Step::Done),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Most bytes of a body; that of a chunk is compared with the chunk.
+fn limit<M: Carried>() -> usize {
+    if M::SAMPLE_BYTES.is_some() { u32::MAX as usize } else { VALUE_LIMIT }
+}
+
+impl<M: Carried> Operator for LinkSource<M> {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+
+    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.line.start(self.books.place(self.line.settings.window))
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if cx.is_stopping() && !self.is_ended {
+            return Ok(Step::Done);
+        }
+        match self.line.connect(cx)? {
+            Connection::Open => {}
+            Connection::New(other) => {
+                (self.arriving, self.waiting) = (None, None);
+                self.answer.clear();
+                let replaced = self.books.replaced();
+                self.books.resume(other.instance, other.place);
+                if self.books.replaced() > replaced {
+                    cx.note(format!(
+                        "{} is another run of the producer: its messages count anew",
+                        other.node
+                    ));
+                }
+            }
+            Connection::Wait(step) => return Ok(step),
+            Connection::GivenUp => return Ok(Step::Done),
+        }
+        match self.receive(cx) {
+            Ok(step) => Ok(step),
+            Err(Trouble::Failed(error)) => Err(error),
+            Err(Trouble::Cut(error)) => {
+                self.line.cut(&error, self.books.place(self.line.settings.window))?;
+                self.is_ended = false;
+                Ok(Step::Again)
+            }
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        let answer = std::mem::take(&mut self.answer);
+        if self.is_ended {
+            self.line.open = None;
+        } else {
+            self.line.say_farewell(ending, false, &[&answer]);
+        }
+        let record = LinkRecord {
+            messages: self.books.taken(),
+            bytes: self.bytes,
+            repeated: self.books.repeated(),
+            dropped: self.books.missing(),
+            transit: (self.transit.count() > 0).then(|| self.transit.summary()),
+            ..LinkRecord::default()
+        };
+        self.line.finish(cx, record);
+        Ok(())
+    }
+}
