@@ -24,6 +24,7 @@ pub struct SentBooks<K> {
     repeated: u64,
     /// Number of messages that were sent at least once.
     begun: u64,
+    abandoned: u64,
 }
 
 impl<K> Default for SentBooks<K> {
@@ -37,6 +38,7 @@ impl<K> Default for SentBooks<K> {
             dropped: 0,
             repeated: 0,
             begun: 0,
+            abandoned: 0,
         }
     }
 }
@@ -111,9 +113,16 @@ impl<K> SentBooks<K> {
         Ok(())
     }
 
-    /// Number of messages that were entered and not taken.
-    pub fn under_way(&self) -> usize {
-        self.kept.len()
+    /// Number of messages that were entered and are not known to be taken.
+    pub fn under_way(&self) -> u64 {
+        self.kept.len() as u64 + self.abandoned
+    }
+
+    /// Keeps nothing any more: there is no consumer.
+    pub fn abandon(&mut self) {
+        self.abandoned += self.kept.len() as u64;
+        self.kept.clear();
+        self.sent = 0;
     }
 
     /// Whether all that was entered was sent in this session.
@@ -138,7 +147,7 @@ impl<K> SentBooks<K> {
 
     /// Number of messages that the consumer has taken.
     pub fn has_taken(&self) -> u64 {
-        self.next - self.dropped - self.kept.len() as u64
+        self.next - self.dropped - self.under_way()
     }
 }
 
@@ -284,7 +293,7 @@ mod tests {
                         expected.push(number);
                         sent.enter(number);
                     }
-                    Happening::Enter => prop_assert_eq!(sent.under_way(), WINDOW as usize),
+                    Happening::Enter => prop_assert_eq!(sent.under_way(), u64::from(WINDOW)),
                     Happening::Drop => sent.give_up_next(),
                     Happening::Send => if let Some((number, _)) = sent.to_send() {
                         data.push_back(number);

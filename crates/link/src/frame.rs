@@ -292,6 +292,11 @@ impl FrameReader {
         Ok(Some((head, body)))
     }
 
+    /// Drops what has come.
+    pub fn clear(&mut self) {
+        (self.begin, self.end) = (0, 0);
+    }
+
     /// Takes bytes of a body. Returns their number.
     pub fn take(&mut self, into: &mut [u8]) -> usize {
         let count = into.len().min(self.end - self.begin);

@@ -6,6 +6,7 @@ use crate::meeting::{Identity, Seat, Session};
 use crate::settings::{LinkSettings, OnCut, Peer};
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Step};
+use onbeat_trace::Summary;
 use onbeat_trace::record::LinkRecord;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -65,6 +66,8 @@ pub(crate) struct Line {
     peer: Option<String>,
     cuts: u64,
     cut_ns: u64,
+    round_trip: Option<Summary>,
+    clock_steps: u64,
 }
 
 impl Line {
@@ -79,6 +82,8 @@ impl Line {
             peer: None,
             cuts: 0,
             cut_ns: 0,
+            round_trip: None,
+            clock_steps: 0,
         }
     }
 
@@ -175,12 +180,12 @@ impl Line {
     }
 
     /// Tells the other end that this one ends before the stream. `rest` is a frame that was written in part.
-    pub fn say_farewell(&mut self, ending: Ending, is_done: bool, rest: &[&[u8]]) {
-        let Some(Open { mut stream, .. }) = self.open.take() else { return };
+    pub fn say_farewell(&mut self, ending: Ending, rest: &[&[u8]]) {
+        let Some(Open { stream, .. }) = &mut self.open else { return };
         let outcome = match ending {
             Ending::Failed => Outcome::Failed,
-            _ if is_done => Outcome::Done,
-            _ => Outcome::Stopped,
+            Ending::Ended => Outcome::Done,
+            Ending::Stopped => Outcome::Stopped,
         };
         let mut bytes = Vec::new();
         let mut say = || -> io::Result<()> {
@@ -205,22 +210,29 @@ impl Line {
         };
         // The other end finds out by itself then: it hears nothing more.
         let _unheard = say();
+        self.close();
     }
 
-    /// The record of this end. Ends the search for the other one.
-    pub fn finish(&mut self, cx: &mut Context, mut record: LinkRecord) {
-        if self.peer.is_some() && self.open.is_none() && self.cuts > 0 && record.under_way > 0 {
+    /// Closes the connection, and ends the search for the other end. An operator that is done does so at once:
+    /// the other end may wait for it, and the run may go on for long.
+    pub fn close(&mut self) {
+        self.look_at_clock();
+        let Some(seat) = self.seat.take() else { return };
+        (self.round_trip, self.clock_steps) = seat.round_trips();
+        if self.peer.is_some() && self.open.is_none() {
             self.cut_ns += monotonic_ns().saturating_sub(self.since_ns);
         }
         self.open = None;
-        self.look_at_clock();
-        let Some(seat) = self.seat.take() else { return };
-        let (round_trip, clock_steps) = seat.round_trips();
+    }
+
+    /// Reports the record of this end.
+    pub fn report(&mut self, cx: &mut Context, mut record: LinkRecord) {
+        self.close();
         record.name.clone_from(&self.settings.name);
         record.operator = cx.name().to_string();
-        record.peer = self.peer.clone();
+        record.peer.clone_from(&self.peer);
         (record.cuts, record.cut_ns) = (self.cuts, self.cut_ns);
-        (record.round_trip, record.clock_steps) = (round_trip, clock_steps);
+        (record.round_trip, record.clock_steps) = (self.round_trip, self.clock_steps);
         if let Some(clock) = self.clock {
             record.clock_ahead_ns = Some(clock.ahead_ns);
             record.uncertainty_ns = Some(clock.uncertainty_ns);

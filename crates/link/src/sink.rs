@@ -32,6 +32,8 @@ pub struct LinkSink<M: Carried> {
     outgoing: Outgoing,
     has_said_end: bool,
     is_end_taken: bool,
+    /// Whether the consumer needs no more.
+    is_given_up: bool,
     bytes: u64,
     held_ns: u64,
     held_since_ns: Option<u64>,
@@ -86,6 +88,7 @@ impl<M: Carried> LinkSink<M> {
             outgoing: Outgoing::default(),
             has_said_end: false,
             is_end_taken: false,
+            is_given_up: false,
             bytes: 0,
             held_ns: 0,
             held_since_ns: None,
@@ -126,18 +129,21 @@ impl<M: Carried> LinkSink<M> {
                         self.is_end_taken |= is_end && self.has_said_end;
                     }
                     Head::Closed(Outcome::Failed) => return Err(self.line.failed().into()),
-                    Head::Closed(_) => {
-                        // The consumer needs no more.
-                        let rest = self.books.under_way() as u64;
-                        cx.lose(rest, "messages", "the consumer's run was stopped before it took them");
-                        self.books = SentBooks::default();
-                        self.line.open = None;
+                    Head::Closed(outcome) => {
+                        if outcome == Outcome::Stopped {
+                            let rest = self.books.under_way();
+                            cx.lose(rest, "messages", "the consumer's run was stopped before it took them");
+                        }
+                        self.is_given_up = true;
+                        self.books.abandon();
+                        self.line.close();
                         return Ok(Some(Step::Done));
                     }
                     _ => return Err(contradicts("only a producer says that").into()),
                 }
             }
             if self.is_end_taken {
+                self.line.close();
                 return Ok(Some(Step::Done));
             }
             if !hear(open)? {
@@ -306,11 +312,11 @@ impl<M: Carried> Operator for LinkSink<M> {
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         self.release();
-        let under_way = self.books.under_way() as u64;
-        if !self.is_end_taken {
+        let under_way = self.books.under_way();
+        if !self.is_end_taken && !self.is_given_up {
             let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
             let rest = self.outgoing.rest(samples);
-            self.line.say_farewell(ending, false, &rest);
+            self.line.say_farewell(ending, &rest);
             cx.lose(under_way, "messages", "the consumer is not known to have taken them");
         }
         let record = LinkRecord {
@@ -322,7 +328,7 @@ impl<M: Carried> Operator for LinkSink<M> {
             held_ns: self.held_ns,
             ..LinkRecord::default()
         };
-        self.line.finish(cx, record);
+        self.line.report(cx, record);
         Ok(())
     }
 }

@@ -34,6 +34,8 @@ pub struct LinkSource<M: Carried> {
     /// Frames on their way to the producer.
     answer: Vec<u8>,
     tell_at_ns: Option<u64>,
+    leave_by_ns: Option<u64>,
+    /// Whether the stream has ended, or this end has told that it needs no more.
     is_ended: bool,
     bytes: u64,
     transit: Histogram,
@@ -59,6 +61,7 @@ impl<M: Carried> LinkSource<M> {
             waiting: None,
             answer: Vec::new(),
             tell_at_ns: None,
+            leave_by_ns: None,
             is_ended: false,
             bytes: 0,
             transit: Histogram::new(),
@@ -100,7 +103,7 @@ impl<M: Carried> LinkSource<M> {
                 Some((Head::Closed(Outcome::Failed), _)) => return Err(self.line.failed().into()),
                 Some((Head::Closed(_), _)) => {
                     cx.note("the producer's run was stopped before its stream had ended");
-                    self.line.open = None;
+                    self.line.close();
                     return Ok(Step::Done);
                 }
                 Some(_) => return Err(contradicts("only a consumer says that").into()),
@@ -175,6 +178,14 @@ impl<M: Carried> LinkSource<M> {
         Ok(())
     }
 
+    /// Puts the last words into `answer`: how much was taken, and why no more will be.
+    fn say(&mut self, outcome: Option<Outcome>) {
+        let taken = Head::Taken(self.books.place(0).next, false);
+        for head in std::iter::once(taken).chain(outcome.map(Head::Closed)) {
+            write_head(&mut self.answer, &head, 0).expect("a head without text is short");
+        }
+    }
+
     /// Nothing has come.
     fn idle(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
         let now_ns = monotonic_ns();
@@ -194,15 +205,27 @@ impl<M: Carried> LinkSource<M> {
         Ok(cx.readable_until(&open.stream, until_ns)?)
     }
 
-    /// The stream has ended: waits until the producer has heard that it was taken, and closes.
+    /// Waits until the producer has heard the last word, and closes.
     fn leave(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
         let Some(open) = &mut self.line.open else { return Ok(Step::Done) };
-        if !self.answer.is_empty() {
-            return Ok(cx.writable(&open.stream)?);
+        let now_ns = monotonic_ns();
+        let until_ns = *self.leave_by_ns.get_or_insert(now_ns + self.line.settings.patience_ns);
+        if now_ns >= until_ns {
+            self.line.close();
+            return Ok(Step::Done);
         }
+        let until_ns = cx.in_real_ns(until_ns - now_ns);
+        if !self.answer.is_empty() {
+            return Ok(cx.writable_until(&open.stream, until_ns)?);
+        }
+        open.reader.clear();
         match hear(open) {
-            Ok(_) => Ok(cx.readable(&open.stream)?),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Step::Done),
+            Ok(true) => Ok(Step::Again),
+            Ok(false) => Ok(cx.readable_until(&open.stream, until_ns)?),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                self.line.close();
+                Ok(Step::Done)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -224,7 +247,8 @@ impl<M: Carried> Operator for LinkSource<M> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if cx.is_stopping() && !self.is_ended {
-            return Ok(Step::Done);
+            self.is_ended = true;
+            self.say(Some(Outcome::Stopped));
         }
         match self.line.connect(cx)? {
             Connection::Open => {}
@@ -240,6 +264,10 @@ impl<M: Carried> Operator for LinkSource<M> {
                     ));
                 }
             }
+            Connection::Wait(_) if cx.is_stopping() => {
+                self.line.close();
+                return Ok(Step::Done);
+            }
             Connection::Wait(step) => return Ok(step),
             Connection::GivenUp => return Ok(Step::Done),
         }
@@ -254,12 +282,19 @@ impl<M: Carried> Operator for LinkSource<M> {
         }
     }
 
+    fn finished(&mut self) {
+        // If it was not this end's own word, nobody reads its output any more.
+        if !std::mem::replace(&mut self.is_ended, true) {
+            self.say(Some(Outcome::Done));
+            // The producer finds out at the end of the run then.
+            let _unheard = self.tell(false);
+        }
+    }
+
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        let answer = std::mem::take(&mut self.answer);
-        if self.is_ended {
-            self.line.open = None;
-        } else {
-            self.line.say_farewell(ending, false, &[&answer]);
+        if !self.is_ended {
+            self.say(None);
+            self.line.say_farewell(ending, &[&self.answer]);
         }
         let record = LinkRecord {
             messages: self.books.taken(),
@@ -269,7 +304,7 @@ impl<M: Carried> Operator for LinkSource<M> {
             transit: (self.transit.count() > 0).then(|| self.transit.summary()),
             ..LinkRecord::default()
         };
-        self.line.finish(cx, record);
+        self.line.report(cx, record);
         Ok(())
     }
 }

@@ -58,6 +58,8 @@
 //! | `udp.sink`, `udp.sink.complex` | real, complex → | sends samples in UDP datagrams: [`UdpSink`] |
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
+//! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
+//! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
 //! | `mode_s.null` | frames → | discards frames |

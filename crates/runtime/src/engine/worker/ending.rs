@@ -43,6 +43,7 @@ impl Worker {
             if std::mem::replace(&mut node.done, true) {
                 continue;
             }
+            self.operators[operator as usize].finished();
             node.kept = None;
             node.trouble.restarting = false;
             if node.paused.take().is_some() {
