@@ -16,7 +16,7 @@ pub struct SentBooks<K> {
     /// Number of `kept` that were sent in this session.
     sent: usize,
     next: u64,
-    /// Most messages that the consumer lets be under way.
+    /// Most messages that the consumer lets be in flight.
     window: usize,
     /// All below were taken.
     taken: u64,
@@ -65,7 +65,7 @@ impl<K> SentBooks<K> {
         Place { next: self.kept.front().map_or(self.next, |(number, _)| *number), ..Place::default() }
     }
 
-    /// Whether the consumer lets one more message be under way.
+    /// Whether the consumer lets one more message be in flight.
     pub fn has_credit(&self) -> bool {
         self.kept.len() < self.window
     }
@@ -114,7 +114,7 @@ impl<K> SentBooks<K> {
     }
 
     /// Number of messages that were entered and are not known to be taken.
-    pub fn under_way(&self) -> u64 {
+    pub fn in_flight(&self) -> u64 {
         self.kept.len() as u64 + self.abandoned
     }
 
@@ -147,7 +147,7 @@ impl<K> SentBooks<K> {
 
     /// Number of messages that the consumer has taken.
     pub fn has_taken(&self) -> u64 {
-        self.next - self.dropped - self.under_way()
+        self.next - self.dropped - self.in_flight()
     }
 }
 
@@ -168,7 +168,7 @@ pub struct TakenBooks {
 
 /// What the consumer does with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub enum MessageArrival {
     /// Takes it.
     New,
     /// Drops it: it was taken before.
@@ -191,25 +191,25 @@ impl TakenBooks {
     }
 
     /// Notes a message that has come whole.
-    pub fn arrive(&mut self, number: u64) -> Arrival {
+    pub fn arrive(&mut self, number: u64) -> MessageArrival {
         if number < self.next {
             self.repeated += 1;
-            return Arrival::Repeated;
+            return MessageArrival::Repeated;
         }
-        self.missing += number - self.next;
+        self.missing = self.missing.saturating_add(number - self.next);
         self.taken += 1;
-        self.next = number + 1;
-        Arrival::New
+        self.next = number.saturating_add(1);
+        MessageArrival::New
     }
 
     /// Notes the end of the producer, after `count` messages.
     pub fn end(&mut self, count: u64) {
-        self.missing += count.saturating_sub(self.next);
+        self.missing = self.missing.saturating_add(count.saturating_sub(self.next));
         self.next = self.next.max(count);
     }
 
     /// Returns the number to tell the producer, if it was not told yet, or not for half of a window.
-    pub fn to_tell(&mut self, is_idle: bool, window: u32) -> Option<u64> {
+    pub fn tell_next(&mut self, is_idle: bool, window: u32) -> Option<u64> {
         let new = self.next - self.told;
         let is_due = new > 0 && (is_idle || 2 * new >= u64::from(window));
         is_due.then(|| {
@@ -293,17 +293,17 @@ mod tests {
                         expected.push(number);
                         sent.enter(number);
                     }
-                    Happening::Enter => prop_assert_eq!(sent.under_way(), u64::from(WINDOW)),
+                    Happening::Enter => prop_assert_eq!(sent.in_flight(), u64::from(WINDOW)),
                     Happening::Drop => sent.give_up_next(),
                     Happening::Send => if let Some((number, _)) = sent.to_send() {
                         data.push_back(number);
                         sent.has_sent();
                     },
                     Happening::Arrive => if let Some(number) = data.pop_front()
-                        && taken.arrive(number) == Arrival::New {
+                        && taken.arrive(number) == MessageArrival::New {
                         found.push(number);
                     },
-                    Happening::Tell => answers.extend(taken.to_tell(true, WINDOW)),
+                    Happening::Tell => answers.extend(taken.tell_next(true, WINDOW)),
                     Happening::Hear => if let Some(next) = answers.pop_front() {
                         sent.taken(next).unwrap();
                     },
@@ -317,7 +317,7 @@ mod tests {
             }
             taken.end(sent.next());
             prop_assert_eq!(&found, &expected);
-            prop_assert_eq!(sent.under_way(), 0);
+            prop_assert_eq!(sent.in_flight(), 0);
             prop_assert_eq!((taken.taken(), taken.missing()), (sent.has_taken(), sent.dropped()));
         }
     }

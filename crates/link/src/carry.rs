@@ -165,7 +165,7 @@ pub fn write_value<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), E
 /// Reads a value that [`write_value`] wrote.
 ///
 /// # Errors
-/// If the bytes are no such value.
+/// If the bytes are not a value of this type.
 pub fn read_value<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
     let cannot = |error| Error::with_source(format!("what came is not a message of type {name}"), error);
     postcard::from_bytes(bytes).map_err(cannot)

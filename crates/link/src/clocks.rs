@@ -48,7 +48,7 @@ impl Exchange {
     }
 }
 
-/// What is known of the other clock.
+/// Estimate of the other clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
     /// Own time of the estimate.
@@ -63,7 +63,7 @@ pub struct Offset {
 
 impl Offset {
     /// Converts a time of the other clock to the own one. It must be near the time of the estimate.
-    pub fn to_own_ns(&self, other_ns: u64) -> u64 {
+    pub fn to_own_ns(self, other_ns: u64) -> u64 {
         let own_ns = other_ns.wrapping_sub(self.ahead_ns.cast_unsigned());
         let since_ns = own_ns.wrapping_sub(self.at_ns).cast_signed() as f64;
         own_ns.wrapping_sub((since_ns * self.drift).round() as i64 as u64)
@@ -86,7 +86,7 @@ impl Exchanges {
         }
         self.latest.push_back(exchange);
         loop {
-            let lines = Lines::new(&self.latest);
+            let lines = OffsetLines::new(&self.latest);
             if let Some(offset) = lines.present() {
                 return offset;
             }
@@ -105,14 +105,14 @@ impl Exchanges {
 }
 
 /// The lines through all intervals, by their drift. Times and offsets are relative to the last exchange.
-struct Lines {
+struct OffsetLines {
     now_ns: u64,
     base: i64,
     /// Time, least and most.
     intervals: Vec<(f64, f64, f64)>,
 }
 
-impl Lines {
+impl OffsetLines {
     fn new(latest: &VecDeque<Exchange>) -> Self {
         let last = latest.back().expect("one was just added");
         let (now_ns, base) = (last.heard_ns, last.bounds().0);
@@ -124,7 +124,7 @@ impl Lines {
             let slack = DRIFT_LIMIT * exchange.heard_ns.saturating_sub(exchange.asked_ns) as f64;
             (time, least.wrapping_sub(base) as f64 - slack, most.wrapping_sub(base) as f64 + slack)
         };
-        Lines { now_ns, base, intervals: latest.iter().map(interval).collect() }
+        OffsetLines { now_ns, base, intervals: latest.iter().map(interval).collect() }
     }
 
     /// Least and most at present, of the lines with this drift; there are none if the least is above the

@@ -24,9 +24,9 @@ pub const HEAD_LIMIT: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Head {
     /// First frame of a connection, from either end.
-    Hello(Hello),
-    /// Answer to a [`Hello`] that does not fit.
-    Refused(Refusal),
+    Hello(LinkHello),
+    /// Answer to a [`LinkHello`] that does not fit.
+    Refused(LinkRefusal),
     /// A message, with its body.
     Message(MessageHead),
     /// The consumer has taken all messages below this number; with `true`, the end as well.
@@ -53,7 +53,7 @@ pub enum Head {
 
 /// What an end of a link says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct LinkHello {
     /// [`PROTOCOL`].
     pub protocol: u16,
     /// Version of onbeat.
@@ -63,7 +63,7 @@ pub struct Hello {
     /// Host name and process.
     pub node: String,
     /// Which end it is.
-    pub role: Role,
+    pub role: LinkRole,
     /// Whether the connection carries messages. Otherwise it carries signs of life and times.
     pub is_data: bool,
     /// Number of this run of the operator.
@@ -78,19 +78,19 @@ pub struct Hello {
 
 /// The two ends of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Role {
+pub enum LinkRole {
     /// `link.sink`, which sends.
     Producer,
     /// `link.source`, which receives.
     Consumer,
 }
 
-impl Role {
+impl LinkRole {
     /// The operator's kind.
     pub fn kind(self) -> &'static str {
         match self {
-            Role::Producer => "link.sink",
-            Role::Consumer => "link.source",
+            LinkRole::Producer => "link.sink",
+            LinkRole::Consumer => "link.source",
         }
     }
 }
@@ -102,13 +102,13 @@ pub struct Place {
     pub next: u64,
     /// Of a consumer: the instance of the producer whose messages it counts, if it has heard of one.
     pub of: Option<u64>,
-    /// Of a consumer: most messages that may be under way.
+    /// Of a consumer: most messages that may be in flight.
     pub window: u32,
 }
 
 /// Why a connection was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct LinkRefusal {
     /// The reason.
     pub why: String,
     /// Whether another try may succeed.
@@ -191,8 +191,7 @@ impl From<Constant> for Value {
     }
 }
 
-/// Writes the lengths and the head of a frame to the end of `bytes`. The body has `body` bytes and comes after
-/// it.
+/// Appends the lengths and the head of a frame. The body has `body` bytes and comes after it.
 pub fn write_head(bytes: &mut Vec<u8>, head: &Head, body: usize) -> Result<(), FrameError> {
     let begin = bytes.len();
     bytes.extend_from_slice(&[0; PREFIX]);
@@ -209,7 +208,7 @@ pub fn write_head(bytes: &mut Vec<u8>, head: &Head, body: usize) -> Result<(), F
     Ok(())
 }
 
-/// What is wrong with a frame.
+/// Reason why a frame is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
     /// The head is longer than [`HEAD_LIMIT`].

@@ -1,14 +1,14 @@
 //! The kinds of operators for pipeline files.
 
 use crate::carry::Carried;
-use crate::settings::{HEARTBEAT_NS, LinkSettings, OnCut, PATIENCE_NS, Peer, WINDOW};
+use crate::settings::{HEARTBEAT_NS, LinkPeer, LinkSettings, OnCut, PATIENCE_NS, WINDOW};
 use crate::{LinkSink, LinkSource};
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Error, Folders, Kind, Registry, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most messages under way.
+/// Most messages in flight.
 const WINDOW_LIMIT: u32 = 65_536;
 /// Longest name of a link.
 const NAME_LIMIT: usize = 100;
@@ -25,7 +25,7 @@ struct LinkParameters {
     /// Address and port to be called at. Several links can share it. Give either `connect` or `listen`.
     #[serde(default)]
     listen: Option<String>,
-    /// Most messages that may be under way: sent, and not yet taken at the other end. The smaller value of
+    /// Most messages that may be in flight: sent, and not yet taken at the other end. The smaller value of
     /// both ends counts.
     #[serde(default = "usual_window")]
     window: u32,
@@ -42,7 +42,8 @@ struct LinkParameters {
     /// Time between signs of life. After three without one, the connection is cut.
     #[serde(default = "usual_heartbeat")]
     heartbeat: Seconds,
-    /// Allows a link to another machine. It is not encrypted, and whoever reaches the port can take part.
+    /// Allows a link to another machine. It is not encrypted, and every program that reaches the port can be
+    /// the other end.
     #[serde(default)]
     insecure: bool,
 }
@@ -70,8 +71,8 @@ fn settings(p: &LinkParameters) -> Result<LinkSettings, Error> {
         return Err(Error::new(format!("`window` is {}: it must be 1 to {WINDOW_LIMIT}", p.window)));
     }
     let peer = match (&p.connect, &p.listen) {
-        (Some(address), None) => Peer::Connect(address.clone()),
-        (None, Some(address)) => Peer::Listen(address.clone()),
+        (Some(address), None) => LinkPeer::Connect(address.clone()),
+        (None, Some(address)) => LinkPeer::Listen(address.clone()),
         _ => {
             return Err(Error::new(
                 "needs `connect` (an address to call) or `listen` (an address to be called at), not both",

@@ -35,6 +35,6 @@ mod source;
 pub use carry::{Arriving, Carried, CarriedSample, VALUE_LIMIT, read_value, write_value};
 pub use frame::{ChunkHead, Constant, MessageHead};
 pub use kinds::{add_kinds, add_kinds_of};
-pub use settings::{LinkSettings, OnCut, Peer};
+pub use settings::{LinkPeer, LinkSettings, OnCut};
 pub use sink::LinkSink;
 pub use source::LinkSource;

@@ -1,9 +1,9 @@
 //! What both operators of a link have in common: their session, and what to do without one.
 
 use crate::clocks::Offset;
-use crate::frame::{FrameReader, Head, Hello, Outcome, Place, write_head};
-use crate::meeting::{Identity, Seat, Session};
-use crate::settings::{LinkSettings, OnCut, Peer};
+use crate::frame::{FrameReader, Head, LinkHello, LinkRole, Outcome, Place, write_head};
+use crate::meeting::{LinkIdentity, LinkSession, MeetingSeat};
+use crate::settings::{LinkPeer, LinkSettings, OnCut};
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Step};
 use onbeat_trace::Summary;
@@ -16,17 +16,17 @@ use std::time::Duration;
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A connection that carries messages.
-pub(crate) struct Open {
+pub(crate) struct OpenStream {
     pub stream: TcpStream,
     pub reader: FrameReader,
 }
 
-/// What [`Line::connect`] finds.
-pub(crate) enum Connection {
+/// What [`LinkLine::connect`] finds.
+pub(crate) enum LinkConnection {
     /// The connection is open.
     Open,
     /// It has just been opened; what the other end says of itself.
-    New(Hello),
+    New(LinkHello),
     /// There is none: result of the step, unless the operator has more to do.
     Wait(Step),
     /// The run was stopped, and there will be none.
@@ -34,31 +34,31 @@ pub(crate) enum Connection {
 }
 
 /// Why a step cannot go on with its session.
-pub(crate) enum Trouble {
+pub(crate) enum LinkTrouble {
     /// The connection broke.
     Cut(io::Error),
     /// The run fails.
     Failed(Error),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for LinkTrouble {
     fn from(error: io::Error) -> Self {
-        Trouble::Cut(error)
+        LinkTrouble::Cut(error)
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for LinkTrouble {
     fn from(error: Error) -> Self {
-        Trouble::Failed(error)
+        LinkTrouble::Failed(error)
     }
 }
 
 /// See the [module](self).
-pub(crate) struct Line {
+pub(crate) struct LinkLine {
     pub settings: LinkSettings,
-    pub identity: Identity,
-    seat: Option<Seat>,
-    pub open: Option<Open>,
+    pub identity: LinkIdentity,
+    seat: Option<MeetingSeat>,
+    pub open: Option<OpenStream>,
     pub clock: Option<Offset>,
     /// Since when there is no connection.
     since_ns: u64,
@@ -70,9 +70,9 @@ pub(crate) struct Line {
     clock_steps: u64,
 }
 
-impl Line {
-    pub fn new(settings: LinkSettings, identity: Identity) -> Self {
-        Line {
+impl LinkLine {
+    pub fn new(settings: LinkSettings, identity: LinkIdentity) -> Self {
+        LinkLine {
             settings,
             identity,
             seat: None,
@@ -89,28 +89,28 @@ impl Line {
 
     /// Begins to look for the other end.
     pub fn start(&mut self, place: Place) -> Result<(), Error> {
-        self.seat = Some(Seat::new(self.settings.clone(), self.identity.clone(), place)?);
+        self.seat = Some(MeetingSeat::new(self.settings.clone(), self.identity.clone(), place)?);
         self.since_ns = monotonic_ns();
         Ok(())
     }
 
     /// Looks for a session if there is none.
-    pub fn connect(&mut self, cx: &mut Context) -> Result<Connection, Error> {
+    pub fn connect(&mut self, cx: &mut Context) -> Result<LinkConnection, Error> {
         if self.open.is_some() {
-            return Ok(Connection::Open);
+            return Ok(LinkConnection::Open);
         }
         let limit = self.limit();
-        let Some(seat) = &mut self.seat else { return Ok(Connection::GivenUp) };
-        if let Some(Session { stream, other, address }) = seat.session()? {
+        let Some(seat) = &mut self.seat else { return Ok(LinkConnection::GivenUp) };
+        if let Some(LinkSession { stream, other, address }) = seat.session()? {
             if self.peer.is_some() {
                 self.cut_ns += monotonic_ns().saturating_sub(self.since_ns);
             }
             self.peer = Some(format!("{} at {address}", other.node));
-            self.open = Some(Open { stream, reader: FrameReader::new(64 << 10) });
-            return Ok(Connection::New(other));
+            self.open = Some(OpenStream { stream, reader: FrameReader::new(64 << 10) });
+            return Ok(LinkConnection::New(other));
         }
         if cx.stopped_for_ns().is_some_and(|stopped_ns| stopped_ns >= self.settings.patience_ns) {
-            return Ok(Connection::GivenUp);
+            return Ok(LinkConnection::GivenUp);
         }
         let waited_ns = monotonic_ns().saturating_sub(self.since_ns);
         if let Some((limit_ns, name)) = limit
@@ -120,7 +120,7 @@ impl Line {
         }
         let left_ns = limit.map_or(self.settings.patience_ns, |(limit_ns, _)| limit_ns - waited_ns);
         let until_ns = cx.in_real_ns(left_ns);
-        Ok(Connection::Wait(cx.readable_until(&seat.bell, until_ns)?))
+        Ok(LinkConnection::Wait(cx.readable_until(&seat.bell, until_ns)?))
     }
 
     /// How long to be without a connection, and the name of that setting.
@@ -134,18 +134,18 @@ impl Line {
 
     fn alone(&self, limit_ns: u64, name: &str) -> Error {
         let (link, address) = (&self.settings.name, self.settings.peer.address());
-        let why = self.seat.as_ref().map(Seat::why).unwrap_or_default();
+        let why = self.seat.as_ref().map(MeetingSeat::why).unwrap_or_default();
         let limit = format!("within {} ms (`{name}`): {why}", limit_ns / 1_000_000);
         let other = match self.identity.role {
-            crate::frame::Role::Producer => "link.source",
-            crate::frame::Role::Consumer => "link.sink",
+            LinkRole::Producer => "link.source",
+            LinkRole::Consumer => "link.sink",
         };
         Error::new(match (&self.peer, &self.settings.peer) {
             (Some(peer), _) => format!("link `{link}`: {peer} did not come back {limit}"),
-            (None, Peer::Connect(_)) => {
+            (None, LinkPeer::Connect(_)) => {
                 format!("link `{link}`: cannot reach the `{other}` at {address} {limit}")
             }
-            (None, Peer::Listen(_)) => format!("link `{link}`: no `{other}` called {address} {limit}"),
+            (None, LinkPeer::Listen(_)) => format!("link `{link}`: no `{other}` called {address} {limit}"),
         })
     }
 
@@ -174,14 +174,14 @@ impl Line {
 
     /// Reads the other clock, if there is a new estimate.
     pub fn look_at_clock(&mut self) {
-        if let Some(clock) = self.seat.as_mut().and_then(Seat::new_clock) {
+        if let Some(clock) = self.seat.as_mut().and_then(MeetingSeat::new_clock) {
             self.clock = Some(clock);
         }
     }
 
     /// Tells the other end that this one ends before the stream. `rest` is a frame that was written in part.
     pub fn say_farewell(&mut self, ending: Ending, rest: &[&[u8]]) {
-        let Some(Open { stream, .. }) = &mut self.open else { return };
+        let Some(OpenStream { stream, .. }) = &mut self.open else { return };
         let outcome = match ending {
             Ending::Failed => Outcome::Failed,
             Ending::Ended => Outcome::Done,
@@ -208,13 +208,13 @@ impl Line {
             }
             Ok(())
         };
-        // The other end finds out by itself then: it hears nothing more.
+        // The other end hears nothing more then, and finds out.
         let _unheard = say();
         self.close();
     }
 
-    /// Closes the connection, and ends the search for the other end. An operator that is done does so at once:
-    /// the other end may wait for it, and the run may go on for long.
+    /// Closes the connection, and ends the search for the other end. An operator that is done does so at
+    /// once: the other end may wait for it, and the run may go on for long.
     pub fn close(&mut self) {
         self.look_at_clock();
         let Some(seat) = self.seat.take() else { return };
@@ -243,7 +243,7 @@ impl Line {
 }
 
 /// Reads what has come on a connection that does not block. Returns whether anything has.
-pub(crate) fn hear(open: &mut Open) -> io::Result<bool> {
+pub(crate) fn hear(open: &mut OpenStream) -> io::Result<bool> {
     match open.reader.fill(&mut open.stream) {
         Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the other end closed the connection")),
         Ok(_) => Ok(true),

@@ -12,7 +12,7 @@ pub enum OnCut {
     /// The run fails at once.
     End,
     /// The end waits for a new connection for the time `hold`; then the run fails. Nothing is lost: what was
-    /// under way is sent again. Meanwhile the edge before the link fills.
+    /// in flight is sent again. Meanwhile the edge before the link fills.
     #[default]
     Hold,
     /// The run goes on for as long as it takes. Messages that the link cannot take meanwhile are dropped and
@@ -22,18 +22,18 @@ pub enum OnCut {
 
 /// Which end calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
+pub enum LinkPeer {
     /// This end calls this address.
     Connect(String),
     /// This end is called at this address.
     Listen(String),
 }
 
-impl Peer {
+impl LinkPeer {
     /// The address.
     pub fn address(&self) -> &str {
         match self {
-            Peer::Connect(address) | Peer::Listen(address) => address,
+            LinkPeer::Connect(address) | LinkPeer::Listen(address) => address,
         }
     }
 }
@@ -44,8 +44,8 @@ pub struct LinkSettings {
     /// Name of the link, the same at both ends.
     pub name: String,
     /// Where the other end is.
-    pub peer: Peer,
-    /// At the consumer: most messages that may be under way.
+    pub peer: LinkPeer,
+    /// At the consumer: most messages that may be in flight.
     pub window: u32,
     /// What to do when the connection is cut.
     pub on_cut: OnCut,
@@ -59,7 +59,7 @@ pub struct LinkSettings {
     pub is_insecure: bool,
 }
 
-/// Usual number of messages under way.
+/// Usual number of messages in flight.
 pub const WINDOW: u32 = 16;
 /// Usual waits for a connection.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
@@ -68,7 +68,7 @@ pub const HEARTBEAT_NS: u64 = 200_000_000;
 
 impl LinkSettings {
     /// Settings with the usual values.
-    pub fn new(name: impl Into<String>, peer: Peer) -> Self {
+    pub fn new(name: impl Into<String>, peer: LinkPeer) -> Self {
         LinkSettings {
             name: name.into(),
             peer,

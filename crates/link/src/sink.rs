@@ -2,9 +2,9 @@
 
 use crate::books::{Contradiction, SentBooks};
 use crate::carry::Carried;
-use crate::frame::{Constant, Head, MessageHead, Outcome, Role, write_head};
-use crate::line::{Connection, Line, Trouble, contradicts, hear};
-use crate::meeting::{Identity, random};
+use crate::frame::{Constant, Head, LinkRole, MessageHead, Outcome, write_head};
+use crate::line::{LinkConnection, LinkLine, LinkTrouble, contradicts, hear};
+use crate::meeting::{LinkIdentity, random};
 use crate::settings::{LinkSettings, OnCut};
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Input, Operator, Ports, Step};
@@ -18,18 +18,19 @@ const AT_ONCE: usize = 32 << 10;
 
 /// Sends messages to the `link.source` of the same name in another process, on this machine or another one.
 ///
-/// Nothing is lost: the consumer says how many messages may be under way (its `window`), and while it takes
+/// Nothing is lost: the consumer says how many messages may be in flight (its `window`), and while it takes
 /// none, this operator takes none either, so its input edge fills and does what its `when_full` says. Each
 /// message is kept until the consumer has taken it, and sent again after a cut.
 ///
 /// Samples, shapes, rates, tags, user keys, source times and due times arrive as they are. When the input has
-/// ended and the consumer has taken all, the operator is done. If the run fails, the consumer's run fails too.
+/// ended and the consumer has taken all, the operator is done. If the run fails, the consumer's run fails
+/// too.
 pub struct LinkSink<M: Carried> {
     /// The messages.
     pub input: Input<M>,
-    line: Line,
-    books: SentBooks<Kept<M>>,
-    outgoing: Outgoing,
+    line: LinkLine,
+    books: SentBooks<KeptMessage<M>>,
+    outgoing: OutgoingFrames,
     has_said_end: bool,
     is_end_taken: bool,
     /// Whether the consumer needs no more.
@@ -39,9 +40,9 @@ pub struct LinkSink<M: Carried> {
     held_since_ns: Option<u64>,
 }
 
-/// What is kept of a message until it was taken.
+/// Copy of a message, until the consumer has taken it.
 #[derive(Debug)]
-struct Kept<M> {
+struct KeptMessage<M> {
     message: M,
     time_ns: u64,
     due_ns: Option<u64>,
@@ -50,14 +51,14 @@ struct Kept<M> {
 
 /// Bytes on their way into the socket.
 #[derive(Debug, Default)]
-struct Outgoing {
+struct OutgoingFrames {
     bytes: Vec<u8>,
     /// Whether the samples of the next message to send come after `bytes`.
     has_samples: bool,
     done: usize,
 }
 
-impl Outgoing {
+impl OutgoingFrames {
     fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -80,12 +81,12 @@ impl Outgoing {
 impl<M: Carried> LinkSink<M> {
     /// Makes the producer's end of a link.
     pub fn new(settings: LinkSettings) -> Self {
-        let identity = Identity { role: Role::Producer, message: M::NAME, instance: random() };
+        let identity = LinkIdentity { role: LinkRole::Producer, message: M::NAME, instance: random() };
         LinkSink {
             input: Input::default(),
-            line: Line::new(settings, identity),
+            line: LinkLine::new(settings, identity),
             books: SentBooks::default(),
-            outgoing: Outgoing::default(),
+            outgoing: OutgoingFrames::default(),
             has_said_end: false,
             is_end_taken: false,
             is_given_up: false,
@@ -96,7 +97,7 @@ impl<M: Carried> LinkSink<M> {
     }
 
     /// Sends and hears as much as is possible now.
-    fn exchange(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+    fn exchange(&mut self, cx: &mut Context) -> Result<Step, LinkTrouble> {
         if let Some(step) = self.hear_all(cx)? {
             return Ok(step);
         }
@@ -116,7 +117,7 @@ impl<M: Carried> LinkSink<M> {
     }
 
     /// Reads what the consumer says. Returns the step if it was the last one.
-    fn hear_all(&mut self, cx: &mut Context) -> Result<Option<Step>, Trouble> {
+    fn hear_all(&mut self, cx: &mut Context) -> Result<Option<Step>, LinkTrouble> {
         let Some(open) = &mut self.line.open else { return Ok(Some(Step::Again)) };
         loop {
             while let Some((head, _)) = open.reader.head(0).map_err(std::io::Error::from)? {
@@ -131,7 +132,7 @@ impl<M: Carried> LinkSink<M> {
                     Head::Closed(Outcome::Failed) => return Err(self.line.failed().into()),
                     Head::Closed(outcome) => {
                         if outcome == Outcome::Stopped {
-                            let rest = self.books.under_way();
+                            let rest = self.books.in_flight();
                             cx.lose(rest, "messages", "the consumer's run was stopped before it took them");
                         }
                         self.is_given_up = true;
@@ -162,7 +163,7 @@ impl<M: Carried> LinkSink<M> {
                 let Some(message) = self.input.pop(cx) else { break };
                 let stamp = cx.stamp();
                 let keys = cx.keys().into_iter().flatten();
-                self.books.enter(Kept {
+                self.books.enter(KeptMessage {
                     message,
                     time_ns: stamp.time_ns,
                     due_ns: stamp.due_ns().and_then(|due_ns| cx.to_monotonic_ns(due_ns)),
@@ -186,7 +187,7 @@ impl<M: Carried> LinkSink<M> {
     /// Puts one message into `outgoing`.
     fn put(&mut self) -> Result<(), Error> {
         let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
-        let Kept { message, time_ns, due_ns, keys } = kept;
+        let KeptMessage { message, time_ns, due_ns, keys } = kept;
         let mut value = Vec::new();
         message.write(&mut value)?;
         let samples = message.samples();
@@ -212,7 +213,7 @@ impl<M: Carried> LinkSink<M> {
     }
 
     /// Writes `outgoing`. Returns whether all is written.
-    fn write(&mut self) -> Result<bool, Trouble> {
+    fn write(&mut self) -> Result<bool, LinkTrouble> {
         let Some(open) = &mut self.line.open else { return Ok(true) };
         loop {
             let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
@@ -235,7 +236,7 @@ impl<M: Carried> LinkSink<M> {
     }
 
     /// There is nothing to send: no message, or no credit.
-    fn idle(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+    fn idle(&mut self, cx: &mut Context) -> Result<Step, LinkTrouble> {
         let is_held = !self.books.has_credit() && !self.input.is_empty(cx);
         match (is_held, self.held_since_ns) {
             (true, None) => self.held_since_ns = Some(monotonic_ns()),
@@ -283,9 +284,9 @@ impl<M: Carried> Operator for LinkSink<M> {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match self.line.connect(cx)? {
-            Connection::Open => {}
-            Connection::New(mut other) => {
-                // What is kept holds chunks of the input's store, which has no more than this end's window.
+            LinkConnection::Open => {}
+            LinkConnection::New(mut other) => {
+                // Kept messages hold chunks of the input's store, which has no more than this end's window.
                 other.place.window = other.place.window.clamp(1, self.line.settings.window);
                 self.outgoing.clear();
                 self.has_said_end = false;
@@ -297,13 +298,13 @@ impl<M: Carried> Operator for LinkSink<M> {
                     ))
                 })?;
             }
-            Connection::Wait(step) => return Ok(self.without(step, cx)),
-            Connection::GivenUp => return Ok(Step::Done),
+            LinkConnection::Wait(step) => return Ok(self.without(step, cx)),
+            LinkConnection::GivenUp => return Ok(Step::Done),
         }
         match self.exchange(cx) {
             Ok(step) => Ok(step),
-            Err(Trouble::Failed(error)) => Err(error),
-            Err(Trouble::Cut(error)) => {
+            Err(LinkTrouble::Failed(error)) => Err(error),
+            Err(LinkTrouble::Cut(error)) => {
                 self.line.cut(&error, self.books.place())?;
                 Ok(Step::Again)
             }
@@ -312,19 +313,19 @@ impl<M: Carried> Operator for LinkSink<M> {
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         self.release();
-        let under_way = self.books.under_way();
+        let in_flight = self.books.in_flight();
         if !self.is_end_taken && !self.is_given_up {
             let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
             let rest = self.outgoing.rest(samples);
             self.line.say_farewell(ending, &rest);
-            cx.lose(under_way, "messages", "the consumer is not known to have taken them");
+            cx.lose(in_flight, "messages", "the consumer is not known to have taken them");
         }
         let record = LinkRecord {
-            messages: self.books.has_taken() + under_way,
+            messages: self.books.has_taken() + in_flight,
             bytes: self.bytes,
             repeated: self.books.repeated(),
             dropped: self.books.dropped(),
-            under_way,
+            in_flight,
             held_ns: self.held_ns,
             ..LinkRecord::default()
         };

@@ -1,23 +1,25 @@
 //! The consumer's end: sends on what comes from the producer's end.
 
-use crate::books::{Arrival, TakenBooks};
+use crate::books::{MessageArrival, TakenBooks};
 use crate::carry::{Arriving, Carried, VALUE_LIMIT};
-use crate::frame::{Head, MessageHead, Outcome, Role, write_head};
-use crate::line::{Connection, Line, Open, Trouble, contradicts, hear};
-use crate::meeting::{Identity, random};
+use crate::frame::{Head, LinkRole, MessageHead, Outcome, write_head};
+use crate::line::{LinkConnection, LinkLine, LinkTrouble, OpenStream, contradicts, hear};
+use crate::meeting::{LinkIdentity, random};
 use crate::settings::LinkSettings;
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Operator, Output, Ports, Step};
-use onbeat_trace::Histogram;
 use onbeat_trace::record::LinkRecord;
+use onbeat_trace::{Histogram, LinkArrival};
 use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
 
 /// How long the producer may not be told that messages were taken, while it has credit.
 const TELL_NS: u64 = 2_000_000;
 
-/// Receives messages from the `link.sink` of the same name in another process, on this machine or another one.
+/// Receives messages from the `link.sink` of the same name in another process, on this machine or another
+/// one.
 ///
-/// At most `window` messages are under way: sent, and not yet taken by this operator. It takes one when its
+/// At most `window` messages are in flight: sent, and not yet taken by this operator. It takes one when its
 /// output has room.
 ///
 /// The latency of a path from here counts from the message's due time at its source in the other run, so it
@@ -26,7 +28,7 @@ const TELL_NS: u64 = 2_000_000;
 pub struct LinkSource<M: Carried> {
     /// The messages.
     pub out: Output<M>,
-    line: Line,
+    line: LinkLine,
     books: TakenBooks,
     arriving: Option<Incoming<M>>,
     /// A message whose chunk is not there yet: the store is empty.
@@ -39,6 +41,9 @@ pub struct LinkSource<M: Carried> {
     is_ended: bool,
     bytes: u64,
     transit: Histogram,
+    least_ns: u64,
+    /// The link and the other run.
+    names: [Arc<str>; 2],
 }
 
 /// A message whose bytes are coming.
@@ -52,10 +57,10 @@ struct Incoming<M: Carried> {
 impl<M: Carried> LinkSource<M> {
     /// Makes the consumer's end of a link.
     pub fn new(settings: LinkSettings) -> Self {
-        let identity = Identity { role: Role::Consumer, message: M::NAME, instance: random() };
+        let identity = LinkIdentity { role: LinkRole::Consumer, message: M::NAME, instance: random() };
         LinkSource {
             out: Output::default(),
-            line: Line::new(settings, identity),
+            line: LinkLine::new(settings, identity),
             books: TakenBooks::default(),
             arriving: None,
             waiting: None,
@@ -65,11 +70,13 @@ impl<M: Carried> LinkSource<M> {
             is_ended: false,
             bytes: 0,
             transit: Histogram::new(),
+            least_ns: u64::MAX,
+            names: ["".into(), "".into()],
         }
     }
 
     /// Receives until one message is whole.
-    fn receive(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+    fn receive(&mut self, cx: &mut Context) -> Result<Step, LinkTrouble> {
         loop {
             self.tell(false)?;
             if self.is_ended {
@@ -114,8 +121,8 @@ impl<M: Carried> LinkSource<M> {
     }
 
     /// Reads bytes of the message. Returns whether it is whole.
-    fn fill(&mut self) -> Result<bool, Trouble> {
-        let (Some(incoming), Some(Open { stream, reader })) = (&mut self.arriving, &mut self.line.open)
+    fn fill(&mut self) -> Result<bool, LinkTrouble> {
+        let (Some(incoming), Some(OpenStream { stream, reader })) = (&mut self.arriving, &mut self.line.open)
         else {
             return Ok(false);
         };
@@ -140,7 +147,7 @@ impl<M: Carried> LinkSource<M> {
     fn pass_on(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let Some(Incoming { head, place, length, .. }) = self.arriving.take() else { return Ok(Step::Again) };
         let message = M::finish(place)?;
-        if self.books.arrive(head.sequence) == Arrival::Repeated {
+        if self.books.arrive(head.sequence) == MessageArrival::Repeated {
             return Ok(Step::Again);
         }
         self.line.look_at_clock();
@@ -150,7 +157,18 @@ impl<M: Carried> LinkSource<M> {
         if let Some(clock) = &self.line.clock {
             let own_ns = head.due_ns.and_then(|due_ns| cx.from_monotonic_ns(clock.to_own_ns(due_ns)));
             due_ns = own_ns.map(|due_ns| due_ns.clamp(cx.start_ns(), now_ns));
-            self.transit.record(monotonic_ns().saturating_sub(clock.to_own_ns(head.sent_ns)));
+            let (sent_ns, came_ns) = (clock.to_own_ns(head.sent_ns), monotonic_ns());
+            self.transit.record(came_ns.saturating_sub(sent_ns));
+            self.least_ns = self.least_ns.min(came_ns.saturating_sub(sent_ns));
+            let (least_ns, [link, node]) = (self.least_ns, &self.names);
+            cx.came_over_link(|tid| LinkArrival {
+                tid,
+                sent_ns,
+                came_ns,
+                least_ns,
+                link: Arc::clone(link),
+                node: Arc::clone(node),
+            });
         }
         cx.set_time(head.time_ns, due_ns);
         for (name, value) in head.keys {
@@ -161,8 +179,8 @@ impl<M: Carried> LinkSource<M> {
     }
 
     /// Tells the producer how much was taken, if it is time to.
-    fn tell(&mut self, is_idle: bool) -> Result<(), Trouble> {
-        if let Some(next) = self.books.to_tell(is_idle, self.line.settings.window) {
+    fn tell(&mut self, is_idle: bool) -> Result<(), LinkTrouble> {
+        if let Some(next) = self.books.tell_next(is_idle, self.line.settings.window) {
             self.tell_at_ns = None;
             write_head(&mut self.answer, &Head::Taken(next, false), 0).map_err(std::io::Error::from)?;
         }
@@ -187,7 +205,7 @@ impl<M: Carried> LinkSource<M> {
     }
 
     /// Nothing has come.
-    fn idle(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+    fn idle(&mut self, cx: &mut Context) -> Result<Step, LinkTrouble> {
         let now_ns = monotonic_ns();
         let at_ns = *self.tell_at_ns.get_or_insert(now_ns + TELL_NS);
         if now_ns >= at_ns {
@@ -206,7 +224,7 @@ impl<M: Carried> LinkSource<M> {
     }
 
     /// Waits until the producer has heard the last word, and closes.
-    fn leave(&mut self, cx: &mut Context) -> Result<Step, Trouble> {
+    fn leave(&mut self, cx: &mut Context) -> Result<Step, LinkTrouble> {
         let Some(open) = &mut self.line.open else { return Ok(Step::Done) };
         let now_ns = monotonic_ns();
         let until_ns = *self.leave_by_ns.get_or_insert(now_ns + self.line.settings.patience_ns);
@@ -251,30 +269,32 @@ impl<M: Carried> Operator for LinkSource<M> {
             self.say(Some(Outcome::Stopped));
         }
         match self.line.connect(cx)? {
-            Connection::Open => {}
-            Connection::New(other) => {
+            LinkConnection::Open => {}
+            LinkConnection::New(other) => {
                 (self.arriving, self.waiting) = (None, None);
                 self.answer.clear();
+                self.names = [self.line.settings.name.as_str().into(), other.node.as_str().into()];
+                self.least_ns = u64::MAX;
                 let replaced = self.books.replaced();
                 self.books.resume(other.instance, other.place);
                 if self.books.replaced() > replaced {
                     cx.note(format!(
-                        "{} is another run of the producer: its messages count anew",
+                        "{} is another run of the producer: its messages count from 0",
                         other.node
                     ));
                 }
             }
-            Connection::Wait(_) if cx.is_stopping() => {
+            LinkConnection::Wait(_) if cx.is_stopping() => {
                 self.line.close();
                 return Ok(Step::Done);
             }
-            Connection::Wait(step) => return Ok(step),
-            Connection::GivenUp => return Ok(Step::Done),
+            LinkConnection::Wait(step) => return Ok(step),
+            LinkConnection::GivenUp => return Ok(Step::Done),
         }
         match self.receive(cx) {
             Ok(step) => Ok(step),
-            Err(Trouble::Failed(error)) => Err(error),
-            Err(Trouble::Cut(error)) => {
+            Err(LinkTrouble::Failed(error)) => Err(error),
+            Err(LinkTrouble::Cut(error)) => {
                 self.line.cut(&error, self.books.place(self.line.settings.window))?;
                 self.is_ended = false;
                 Ok(Step::Again)

@@ -38,6 +38,10 @@ pub enum CauseClass {
     Lock,
     /// The thread waited for the lock of the Python interpreter (GIL), which this operator or thread had.
     GilWait,
+    /// The message left the other run, from which it came over a link, so late.
+    OtherNode,
+    /// The message was on its way from another run.
+    Network,
     /// The thread was stopped by a signal or a debugger.
     Stopped,
     /// The thread moved to another core.
@@ -74,6 +78,8 @@ impl CauseClass {
             CauseClass::SystemCall => "system_call",
             CauseClass::Lock => "lock",
             CauseClass::GilWait => "gil_wait",
+            CauseClass::OtherNode => "other_node",
+            CauseClass::Network => "network",
             CauseClass::Stopped => "stopped",
             CauseClass::Migration => "migration",
             CauseClass::RtThrottling => "rt_throttling",

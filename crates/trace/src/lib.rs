@@ -48,5 +48,6 @@ pub use machine::Machine;
 pub use record::Record;
 pub use regularity::{Regularity, RegularityRecord};
 pub use span::{
-    Class, Counted, Evidence, KernelEvent, Left, LockWait, NoEvidence, OffCpu, PageFault, Span, WakeSource,
+    Class, Counted, Evidence, KernelEvent, Left, LinkArrival, LockWait, NoEvidence, OffCpu, PageFault, Span,
+    WakeSource,
 };

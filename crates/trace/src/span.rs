@@ -1,6 +1,7 @@
 //! A step in time, kernel events meanwhile, and their source.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,24 @@ pub struct LockWait {
     pub to_ns: u64,
     /// Operator or thread that had the lock.
     pub holder: String,
+}
+
+/// A message that came over a link from another run. All times in nanoseconds on the `CLOCK_MONOTONIC` of
+/// this machine, as far as the two clocks are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkArrival {
+    /// Kernel id of the thread that took it.
+    pub tid: i32,
+    /// When the other run sent it.
+    pub sent_ns: u64,
+    /// When this thread had all of it.
+    pub came_ns: u64,
+    /// Shortest time between the two so far.
+    pub least_ns: u64,
+    /// Name of the link.
+    pub link: Arc<str>,
+    /// The other run: host name and process.
+    pub node: Arc<str>,
 }
 
 /// A page fault of a thread.

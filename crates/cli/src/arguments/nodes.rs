@@ -25,8 +25,8 @@ pub struct NodeArguments {
     /// Folder of the files that pipelines read and write here [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Listen to other machines too. Whoever reaches the port can run pipelines here, and read and write files
-    /// as this user; nothing is encrypted
+    /// Listen to other machines too. Every program that reaches the port can run pipelines here, and read and
+    /// write files as this user; nothing is encrypted
     #[arg(long)]
     pub insecure: bool,
 }

@@ -194,7 +194,7 @@ fn links(record: &Record) -> Table {
             link.held_ns.into(),
             link.repeated.into(),
             link.dropped.into(),
-            link.under_way.into(),
+            link.in_flight.into(),
             link.cuts.into(),
             link.cut_ns.into(),
         ]
@@ -212,7 +212,7 @@ fn links(record: &Record) -> Table {
             Column::new("held_ns", "held", Unit::Millis).optional(),
             Column::new("repeated", "repeated", Unit::Count).optional(),
             Column::new("dropped", "dropped", Unit::Count).optional().alarm(),
-            Column::new("under_way", "under way", Unit::Count).optional().alarm(),
+            Column::new("in_flight", "in flight", Unit::Count).optional().alarm(),
             Column::new("cuts", "cuts", Unit::Count).optional().alarm(),
             Column::new("cut_ns", "cut for", Unit::Millis).optional().alarm(),
         ],

@@ -1,13 +1,13 @@
 //! `onbeat deploy PIPELINE HOSTS`
 
-use super::{Ended, Lines, Reply, Request, write_line};
+use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REPLY_BYTES, write_line};
 use crate::arguments::OutputFormat;
 use crate::arguments::nodes::DeployArguments;
 use crate::documents::{self, RunFacts};
 use crate::error::CommandError;
 use crate::stderr::to_stderr;
 use crate::{output, views};
-use onbeat::link::deployment::{Hosts, Part, TypedEdge, split, without_machine};
+use onbeat::link::deployment::{Hosts, NodePart, TypedEdge, split, without_machine};
 use onbeat::{Overrides, Pipeline, Registry};
 use onbeat_os::signal::on_interrupt;
 use std::io::IsTerminal;
@@ -26,23 +26,22 @@ pub fn deploy(
     registry: &Registry,
     abort: fn() -> !,
 ) -> Result<u8, CommandError> {
-    let Job { parts, records } = prepare(arguments, registry)?;
+    let DeployedJob { parts, records } = prepare(arguments, registry)?;
     if arguments.print {
         for part in &parts {
             let text =
                 toml::to_string(&part.pipeline).map_err(|error| CommandError::new(error.to_string()))?;
-            output::to_stdout(&format!("# Node {} at {}\n\n{text}\n", part.node, part.endpoint))?;
+            output::to_stdout(&format!("# ReachedNode {} at {}\n\n{text}\n", part.node, part.endpoint))?;
         }
         return Ok(0);
     }
     let mut nodes = Vec::new();
     for part in &parts {
-        nodes.push(Node::reach(part, &settings_of(part, &parts, &arguments.set))?);
+        nodes.push(ReachedNode::reach(part, &settings_of(part, &parts, &arguments.set))?);
     }
-    let writers: Vec<(TcpStream, Vec<String>)> =
-        nodes.iter().zip(&parts).map(writer).collect::<Result<_, _>>()?;
-    let writers = Arc::new(Mutex::new(writers));
-    let _guard = stop_on_interrupt(&writers, abort)?;
+    let ways: Vec<WayToStop> = nodes.iter().zip(&parts).map(way_to_stop).collect::<Result<_, _>>()?;
+    let ways = Arc::new(Mutex::new(ways));
+    let _guard = stop_on_interrupt(&ways, abort)?;
     for node in &mut nodes {
         node.start(arguments.quiet)?;
     }
@@ -55,13 +54,13 @@ pub fn deploy(
 }
 
 /// What to run, and where its records go.
-struct Job {
-    parts: Vec<Part>,
+struct DeployedJob {
+    parts: Vec<NodePart>,
     records: PathBuf,
 }
 
 /// Reads both files, checks the pipeline and cuts it.
-fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<Job, CommandError> {
+fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<DeployedJob, CommandError> {
     let text = read(&arguments.pipeline, "pipeline")?;
     let hosts = read(&arguments.hosts, "deployment file")?;
     let wrong = |error: onbeat::Error| {
@@ -91,7 +90,7 @@ fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<Job, Comm
         .collect();
     let parts = split(&table, &edges, &hosts, pipeline.name()).map_err(wrong)?;
     let records = arguments.records.clone().unwrap_or(pipeline.output);
-    Ok(Job { parts, records })
+    Ok(DeployedJob { parts, records })
 }
 
 /// The error of the pipeline as it is written.
@@ -118,7 +117,7 @@ fn read(path: &Path, what: &str) -> Result<String, CommandError> {
 }
 
 /// The settings for a node: those of its operators, and those of the whole pipeline.
-fn settings_of(part: &Part, parts: &[Part], set: &[String]) -> Vec<String> {
+fn settings_of(part: &NodePart, parts: &[NodePart], set: &[String]) -> Vec<String> {
     let is_elsewhere = |setting: &&String| {
         let name = setting.split(['.', '=']).next().unwrap_or_default().trim();
         !part.operators.contains(name) && parts.iter().any(|other| other.operators.contains(name))
@@ -126,9 +125,14 @@ fn settings_of(part: &Part, parts: &[Part], set: &[String]) -> Vec<String> {
     set.iter().filter(|setting| !is_elsewhere(setting)).cloned().collect()
 }
 
-/// The stream to a node, and the sources there that end when the deployment is stopped: what comes over links
-/// ends by itself then.
-fn writer((node, part): (&Node, &Part)) -> Result<(TcpStream, Vec<String>), CommandError> {
+/// How to stop the part of a node.
+struct WayToStop {
+    stream: TcpStream,
+    /// The sources there that end when the deployment is stopped: the streams of links end then too.
+    sources: Vec<String>,
+}
+
+fn way_to_stop((node, part): (&ReachedNode, &NodePart)) -> Result<WayToStop, CommandError> {
     let tables = |key: &str| part.pipeline.get(key).and_then(toml::Value::as_array).into_iter().flatten();
     let text =
         |table: &toml::Value, key: &str| table.get(key).and_then(toml::Value::as_str).map(str::to_string);
@@ -137,15 +141,12 @@ fn writer((node, part): (&Node, &Part)) -> Result<(TcpStream, Vec<String>), Comm
     let is_source = |name: &String| part.operators.contains(name) && !fed.contains(name);
     let sources = tables("operator").filter_map(|table| text(table, "name")).filter(is_source).collect();
     let stream = node.lines.writer().map_err(|error| node.gone(&error))?;
-    Ok((stream, sources))
+    Ok(WayToStop { stream, sources })
 }
 
 /// Ends the sources at the first Ctrl-C, so that all in flight is processed; everything at the second.
-fn stop_on_interrupt(
-    writers: &Arc<Mutex<Vec<(TcpStream, Vec<String>)>>>,
-    abort: fn() -> !,
-) -> Result<impl Drop, CommandError> {
-    let writers = Arc::clone(writers);
+fn stop_on_interrupt(ways: &Arc<Mutex<Vec<WayToStop>>>, abort: fn() -> !) -> Result<impl Drop, CommandError> {
+    let ways = Arc::clone(ways);
     let guard = on_interrupt(move |count| {
         let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
         if count > 1 {
@@ -155,10 +156,10 @@ fn stop_on_interrupt(
         to_stderr(&format!(
             "{line}onbeat: stopping: finishing messages in flight; press Ctrl-C again to abort\n"
         ));
-        for (stream, sources) in writers.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+        for WayToStop { stream, sources } in ways.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             if !sources.is_empty() {
                 // A node that is gone has ended its part.
-                let _gone = write_line(stream, &Request::Stop(sources.clone()));
+                let _gone = write_line(stream, &NodeRequest::Stop(sources.clone()));
             }
         }
     });
@@ -166,21 +167,21 @@ fn stop_on_interrupt(
 }
 
 /// A node that has a part.
-struct Node {
+struct ReachedNode {
     name: String,
     endpoint: String,
-    lines: Lines,
+    lines: JsonLines,
 }
 
 /// How the part of a node ended.
 struct NodeEnd {
     name: String,
-    result: Result<Ended, String>,
+    result: Result<EndedPart, String>,
 }
 
-impl Node {
+impl ReachedNode {
     /// Connects, and lets the node plan its part.
-    fn reach(part: &Part, set: &[String]) -> Result<Self, CommandError> {
+    fn reach(part: &NodePart, set: &[String]) -> Result<Self, CommandError> {
         let (name, endpoint) = (part.node.clone(), part.endpoint.clone());
         let cannot = |error: &dyn std::fmt::Display| {
             CommandError::new(format!("node `{name}`: cannot reach {endpoint}: {error}"))
@@ -195,21 +196,24 @@ impl Node {
             Some(error) => cannot(error),
             None => cannot(&"it has no address"),
         })?;
-        let lines = Lines::new(stream).map_err(|error| cannot(&error))?;
-        let mut node = Node { name, endpoint, lines };
+        let lines = JsonLines::new(stream, REPLY_BYTES).map_err(|error| cannot(&error))?;
+        let mut node = ReachedNode { name, endpoint, lines };
         let pipeline =
             toml::to_string(&part.pipeline).map_err(|error| CommandError::new(error.to_string()))?;
-        let check =
-            Request::Check { version: env!("CARGO_PKG_VERSION").to_string(), pipeline, set: set.to_vec() };
+        let check = NodeRequest::Check {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            pipeline,
+            set: set.to_vec(),
+        };
         match node.ask(&check)? {
-            Reply::Checked => Ok(node),
+            NodeReply::Checked => Ok(node),
             reply => Err(node.unexpected(reply)),
         }
     }
 
     fn start(&mut self, is_quiet: bool) -> Result<(), CommandError> {
-        match self.ask(&Request::Start)? {
-            Reply::Started { notes } => {
+        match self.ask(&NodeRequest::Start)? {
+            NodeReply::Started { notes } => {
                 for note in notes.iter().filter(|_| !is_quiet) {
                     to_stderr(&format!("{}: {note}\n", self.name));
                 }
@@ -219,7 +223,7 @@ impl Node {
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Reply, CommandError> {
+    fn ask(&mut self, request: &NodeRequest) -> Result<NodeReply, CommandError> {
         let mut writer = self.lines.writer().map_err(|error| self.gone(&error))?;
         write_line(&mut writer, request).map_err(|error| self.gone(&error))?;
         let reply = self.lines.read().map_err(|error| self.gone(&error))?;
@@ -231,8 +235,8 @@ impl Node {
         let ends = ends.clone();
         let body = move || {
             let result = match self.lines.read() {
-                Ok(Some(Reply::Ended(ended))) => Ok(*ended),
-                Ok(Some(Reply::Failed(why))) => Err(why),
+                Ok(Some(NodeReply::Ended(ended))) => Ok(*ended),
+                Ok(Some(NodeReply::Failed(why))) => Err(why),
                 Ok(Some(_)) => Err("it said something else than the end of its part".to_string()),
                 Ok(None) => Err(format!("{} closed the connection: the node is gone", self.endpoint)),
                 Err(error) => Err(format!("the connection with {} broke: {error}", self.endpoint)),
@@ -249,9 +253,9 @@ impl Node {
         CommandError::new(format!("node `{}` at {}: {error}", self.name, self.endpoint))
     }
 
-    fn unexpected(&self, reply: Reply) -> CommandError {
+    fn unexpected(&self, reply: NodeReply) -> CommandError {
         match reply {
-            Reply::Failed(why) => self.gone(&why),
+            NodeReply::Failed(why) => self.gone(&why),
             _ => self.gone(&"it answers something else").help("install the same version of onbeat there"),
         }
     }
@@ -264,7 +268,7 @@ fn report(ends: &Receiver<NodeEnd>, arguments: &DeployArguments, records: &Path)
     })?;
     let (mut worst, mut failures) = (0, Vec::new());
     for NodeEnd { name, result } in ends {
-        let Ended { record, position_ns } = match result {
+        let EndedPart { record, position_ns } = match result {
             Ok(ended) => ended,
             Err(why) => {
                 worst = worse(worst, 1);

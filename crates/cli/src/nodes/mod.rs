@@ -22,13 +22,14 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// Most bytes of a line: a record with all its figures.
-const LINE_BYTES: u64 = 256 << 20;
+/// Most bytes of a line from a deployment: its pipeline. And from a node: its record, with all figures.
+const REQUEST_BYTES: u64 = 32 << 20;
+const REPLY_BYTES: u64 = 256 << 20;
 
 /// What a deployment asks of a node.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Request {
+enum NodeRequest {
     /// Plans a part.
     Check {
         /// Version of onbeat.
@@ -47,7 +48,7 @@ enum Request {
 /// What a node says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Reply {
+enum NodeReply {
     /// The part can run here.
     Checked,
     /// The part runs.
@@ -56,28 +57,30 @@ enum Reply {
         notes: Vec<String>,
     },
     /// The part has ended.
-    Ended(Box<Ended>),
+    Ended(Box<EndedPart>),
     /// It cannot do what was asked.
     Failed(String),
 }
 
 /// How a part ended.
 #[derive(Debug, Serialize, Deserialize)]
-struct Ended {
+struct EndedPart {
     record: Record,
     /// Source time at the end.
     position_ns: u64,
 }
 
 /// A connection that carries lines.
-struct Lines {
+struct JsonLines {
     reader: BufReader<TcpStream>,
+    /// Most bytes of a line.
+    limit: u64,
 }
 
-impl Lines {
-    fn new(stream: TcpStream) -> io::Result<Self> {
+impl JsonLines {
+    fn new(stream: TcpStream, limit: u64) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        Ok(Lines { reader: BufReader::new(stream) })
+        Ok(JsonLines { reader: BufReader::new(stream), limit })
     }
 
     /// Another handle, to write while a thread reads.
@@ -88,7 +91,7 @@ impl Lines {
     /// Waits for the next line; `None` at the end of the connection.
     fn read<T: for<'de> Deserialize<'de>>(&mut self) -> io::Result<Option<T>> {
         let mut line = Vec::new();
-        let mut limited = (&mut self.reader).take(LINE_BYTES);
+        let mut limited = (&mut self.reader).take(self.limit);
         limited.read_until(b'\n', &mut line)?;
         if line.is_empty() {
             return Ok(None);
@@ -96,7 +99,7 @@ impl Lines {
         if line.last() != Some(&b'\n') {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the connection ended in the middle of a line",
+                "the connection ended in the middle of a line, or the line is too long",
             ));
         }
         serde_json::from_slice(&line).map(Some).map_err(|error| {

@@ -1,6 +1,6 @@
 //! `onbeat node`
 
-use super::{Ended, Lines, Reply, Request, write_line};
+use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REQUEST_BYTES, write_line};
 use crate::arguments::nodes::NodeArguments;
 use crate::error::CommandError;
 use crate::stderr::to_stderr;
@@ -8,25 +8,46 @@ use onbeat::{Overrides, Pipeline, Registry, RunError, RunHandle};
 use onbeat_os::signal::on_interrupt;
 use sd_notify::NotifyState;
 use std::io;
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-/// Most parts that run at the same time.
-const PARTS: usize = 64;
+/// Most callers at the same time, those with a part that runs included.
+const CALLERS: usize = 64;
+/// Time for a caller to say what to run.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The runs of this node, to be stopped with it.
 #[derive(Default)]
-struct Running {
+struct RunningParts {
     handles: Vec<(u64, RunHandle)>,
+    /// Connections of all callers.
+    callers: Vec<(u64, TcpStream)>,
     next: u64,
     is_over: bool,
 }
 
-type Shared = Arc<Mutex<Running>>;
+impl RunningParts {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
 
-fn locked(running: &Shared) -> MutexGuard<'_, Running> {
+    /// Ends all parts, and lets nobody say any more.
+    fn end(&mut self) {
+        self.is_over = true;
+        self.handles.iter().for_each(|(_, handle)| handle.stop());
+        for (_, stream) in &self.callers {
+            // The caller may be gone.
+            let _gone = stream.shutdown(Shutdown::Read);
+        }
+    }
+}
+
+type Shared = Arc<Mutex<RunningParts>>;
+
+fn locked(running: &Shared) -> MutexGuard<'_, RunningParts> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -45,9 +66,7 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
             to_stderr("onbeat: aborted; files may be incomplete\n");
             abort();
         }
-        let mut running = locked(&stopped);
-        running.is_over = true;
-        running.handles.iter().for_each(|(_, handle)| handle.stop());
+        locked(&stopped).end();
         // Wakes the thread that waits for a caller.
         let _woken = TcpStream::connect(address);
     });
@@ -61,13 +80,20 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
             if locked(&running).is_over {
                 break;
             }
-            let Ok(stream) = caller else { continue };
+            let Ok(mut stream) = caller else { continue };
             let from = stream.peer_addr().map_or_else(|_| "a caller".to_string(), |from| from.to_string());
+            let Some(number) = admit(&stream, &running) else {
+                let text = format!("{CALLERS} callers are connected already");
+                // The caller may be gone.
+                let _gone = write_line(&mut stream, &NodeReply::Failed(text));
+                continue;
+            };
             let running = &running;
             let serve = move || {
                 if let Err(error) = serve(stream, &from, registry, running) {
                     to_stderr(&format!("onbeat node: {from}: {error}\n"));
                 }
+                locked(running).callers.retain(|(other, _)| *other != number);
             };
             let builder = std::thread::Builder::new().name("onbeat-node".to_string());
             if let Err(error) = builder.spawn_scoped(scope, serve) {
@@ -76,6 +102,17 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
         }
     });
     Ok(0)
+}
+
+/// Notes a caller; `None` if there are too many.
+fn admit(stream: &TcpStream, running: &Shared) -> Option<u64> {
+    let mut running = locked(running);
+    if running.callers.len() >= CALLERS {
+        return None;
+    }
+    let number = running.number();
+    running.callers.push((number, stream.try_clone().ok()?));
+    Some(number)
 }
 
 fn listen(arguments: &NodeArguments) -> Result<TcpListener, CommandError> {
@@ -95,23 +132,25 @@ fn listen(arguments: &NodeArguments) -> Result<TcpListener, CommandError> {
 
 /// Serves one deployment.
 fn serve(stream: TcpStream, from: &str, registry: &Registry, running: &Shared) -> io::Result<()> {
-    let mut lines = Lines::new(stream)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut lines = JsonLines::new(stream, REQUEST_BYTES)?;
     let mut writer = lines.writer()?;
     let mut checked = None;
     while let Some(request) = lines.read()? {
         let reply = match request {
-            Request::Check { version, pipeline, set } => match check(&version, &pipeline, &set, registry) {
+            NodeRequest::Check { version, pipeline, set } => match check(&version, &pipeline, &set, registry)
+            {
                 Ok(pipeline) => {
                     checked = Some(pipeline);
-                    Reply::Checked
+                    NodeReply::Checked
                 }
-                Err(error) => Reply::Failed(error),
+                Err(error) => NodeReply::Failed(error),
             },
-            Request::Start => match checked.take() {
+            NodeRequest::Start => match checked.take() {
                 Some(pipeline) => return run(pipeline, from, lines, writer, running),
-                None => Reply::Failed("there is nothing to start: `check` comes first".to_string()),
+                None => NodeReply::Failed("there is nothing to start: `check` comes first".to_string()),
             },
-            Request::Stop(_) => Reply::Failed("nothing runs".to_string()),
+            NodeRequest::Stop(_) => NodeReply::Failed("nothing runs".to_string()),
         };
         write_line(&mut writer, &reply)?;
     }
@@ -139,14 +178,11 @@ fn check(version: &str, text: &str, set: &[String], registry: &Registry) -> Resu
 fn run(
     pipeline: Pipeline,
     from: &str,
-    lines: Lines,
+    lines: JsonLines,
     mut writer: TcpStream,
     running: &Shared,
 ) -> io::Result<()> {
     let name = pipeline.name().to_string();
-    if locked(running).handles.len() >= PARTS {
-        return write_line(&mut writer, &Reply::Failed(format!("{PARTS} parts run here already")));
-    }
     let started = std::fs::create_dir_all(&pipeline.output)
         .map_err(|error| format!("output folder `{}`: cannot be created: {error}", pipeline.output.display()))
         .and_then(|()| {
@@ -155,38 +191,37 @@ fn run(
         });
     let run = match started {
         Ok(run) => run,
-        Err(error) => return write_line(&mut writer, &Reply::Failed(error)),
+        Err(error) => return write_line(&mut writer, &NodeReply::Failed(error)),
     };
     let missing = crate::documents::not_obtained(run.obtained());
     let notes = missing.chain(run.notes().iter().map(|note| format!("note: {note}"))).collect();
-    write_line(&mut writer, &Reply::Started { notes })?;
+    write_line(&mut writer, &NodeReply::Started { notes })?;
     to_stderr(&format!("onbeat node: {name}: started by {from}\n"));
     let handle = run.handle();
     let number = enter(running, &handle);
-    let (ended, has_ended) = channel();
     let orders = handle.clone();
-    let reading = onbeat_os::thread::spawn("onbeat-orders", move || obey(lines, &orders, &ended))?;
+    writer.set_read_timeout(None)?;
+    let reading = onbeat_os::thread::spawn("onbeat-orders", move || obey(lines, &orders))?;
     let result = run.wait();
     locked(running).handles.retain(|(other, _)| *other != number);
     let reply = match result {
         Ok(record) => ended_with(record, &handle),
         Err(RunError::Failed(record)) => ended_with(*record, &handle),
-        Err(error) => Reply::Failed(error.to_string()),
+        Err(error) => NodeReply::Failed(error.to_string()),
     };
-    if let Reply::Ended(ended) = &reply {
+    if let NodeReply::Ended(ended) = &reply {
         let result = &ended.record.result;
         to_stderr(&format!("onbeat node: {name}: {}: {}\n", result.outcome, result.reason));
     }
-    let sent = if is_gone(&has_ended) { Ok(()) } else { write_line(&mut writer, &reply) };
     // The deployment may be gone by now; then there is nobody to tell.
-    let _gone = writer.shutdown(std::net::Shutdown::Both);
+    let _gone = write_line(&mut writer, &reply).and_then(|()| writer.shutdown(Shutdown::Both));
     let _panicked = reading.join();
-    sent
+    Ok(())
 }
 
-fn ended_with(record: onbeat::Record, handle: &RunHandle) -> Reply {
+fn ended_with(record: onbeat::Record, handle: &RunHandle) -> NodeReply {
     let position_ns = crate::commands::run::position_ns(&record, handle.progress());
-    Reply::Ended(Box::new(Ended { record, position_ns }))
+    NodeReply::Ended(Box::new(EndedPart { record, position_ns }))
 }
 
 fn enter(running: &Shared, handle: &RunHandle) -> u64 {
@@ -194,16 +229,15 @@ fn enter(running: &Shared, handle: &RunHandle) -> u64 {
     if running.is_over {
         handle.stop();
     }
-    let number = running.next;
-    running.next += 1;
+    let number = running.number();
     running.handles.push((number, handle.clone()));
     number
 }
 
 /// Carries out orders until the connection ends, and stops the part then.
-fn obey(mut lines: Lines, handle: &RunHandle, ended: &Sender<()>) {
+fn obey(mut lines: JsonLines, handle: &RunHandle) {
     while let Ok(Some(request)) = lines.read() {
-        let Request::Stop(sources) = request else { continue };
+        let NodeRequest::Stop(sources) = request else { continue };
         if sources.is_empty() {
             handle.stop();
         }
@@ -212,12 +246,5 @@ fn obey(mut lines: Lines, handle: &RunHandle, ended: &Sender<()>) {
             let _over = handle.stop_operator(&source);
         }
     }
-    // The run may be over, and nobody waits.
-    let _over = ended.send(());
     handle.stop();
-}
-
-/// Whether the deployment is gone.
-fn is_gone(ended: &Receiver<()>) -> bool {
-    ended.try_recv().is_ok()
 }

@@ -3,10 +3,11 @@
 //! | module | contents |
 //! |---|---|
 //! | `hosts` | the deployment file: which operator runs on which node |
-//! | `split` | the parts, with both ends of a link where an edge was cut |
+//! | `split`, `paths` | the parts, with both ends of a link where an edge was cut |
 
 mod hosts;
+mod paths;
 mod split;
 
 pub use hosts::{HostNode, Hosts};
-pub use split::{Part, TypedEdge, split, without_machine};
+pub use split::{NodePart, TypedEdge, split, without_machine};

@@ -1,13 +1,13 @@
 //! The parts of a pipeline, with both ends of a link where an edge was cut.
 
-use super::Hosts;
+use super::{Hosts, paths};
 use onbeat_runtime::Error;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// What one node runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct NodePart {
     /// The node.
     pub node: String,
     /// Address of its `onbeat node`.
@@ -54,16 +54,16 @@ pub fn without_machine(pipeline: &Table) -> Table {
 }
 
 /// Tables of a list in the file.
-fn tables<'t>(pipeline: &'t Table, key: &str) -> Vec<&'t Table> {
+pub(super) fn tables<'t>(pipeline: &'t Table, key: &str) -> Vec<&'t Table> {
     pipeline.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_table).collect()
 }
 
-fn text<'t>(table: &'t Table, key: &str) -> &'t str {
+pub(super) fn text<'t>(table: &'t Table, key: &str) -> &'t str {
     table.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The operator of "operator.port".
-fn operator(port: &str) -> &str {
+pub(super) fn operator(port: &str) -> &str {
     port.split('.').next().unwrap_or(port)
 }
 
@@ -71,11 +71,16 @@ fn operator(port: &str) -> &str {
 ///
 /// # Errors
 /// If an operator has no node, or an edge cannot be cut.
-pub fn split(pipeline: &Table, edges: &[TypedEdge], hosts: &Hosts, name: &str) -> Result<Vec<Part>, Error> {
+pub fn split(
+    pipeline: &Table,
+    edges: &[TypedEdge],
+    hosts: &Hosts,
+    name: &str,
+) -> Result<Vec<NodePart>, Error> {
     let names: Vec<String> =
         tables(pipeline, "operator").iter().map(|table| text(table, "name").to_string()).collect();
     let places = hosts.places(&names)?;
-    let mut parts: BTreeMap<&str, Part> = BTreeMap::new();
+    let mut parts: BTreeMap<&str, NodePart> = BTreeMap::new();
     for (node, host) in &hosts.node {
         let operators: BTreeSet<String> =
             names.iter().filter(|name| places[*name] == *node).cloned().collect();
@@ -83,7 +88,7 @@ pub fn split(pipeline: &Table, edges: &[TypedEdge], hosts: &Hosts, name: &str) -
             return Err(Error::new(format!("node `{node}` has no operators: remove it, or give it some")));
         }
         let pipeline = own_part(pipeline, &operators, &host.options, &format!("{name}.{node}"));
-        let part = Part { node: node.clone(), endpoint: host.endpoint.clone(), pipeline, operators };
+        let part = NodePart { node: node.clone(), endpoint: host.endpoint.clone(), pipeline, operators };
         parts.insert(node, part);
     }
     let mut cuts = Vec::new();
@@ -104,7 +109,7 @@ pub fn split(pipeline: &Table, edges: &[TypedEdge], hosts: &Hosts, name: &str) -
         add(&mut parts, consumer, "operator", source);
         add(&mut parts, consumer, "edge", outward);
     }
-    add_paths(pipeline, &places, &cuts, &mut parts)?;
+    paths::add(pipeline, &places, &cuts, &mut parts)?;
     Ok(parts.into_values().collect())
 }
 
@@ -141,7 +146,7 @@ fn own_pool(pool: &Table, operators: &BTreeSet<String>) -> Option<Value> {
     Some(Value::Table(pool))
 }
 
-fn add(parts: &mut BTreeMap<&str, Part>, node: &str, key: &str, table: Table) {
+pub(super) fn add(parts: &mut BTreeMap<&str, NodePart>, node: &str, key: &str, table: Table) {
     let Some(part) = parts.get_mut(node) else { return };
     let list = part.pipeline.entry(key).or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(list) = list {
@@ -150,18 +155,18 @@ fn add(parts: &mut BTreeMap<&str, Part>, node: &str, key: &str, table: Table) {
 }
 
 /// An edge between two nodes.
-struct Cut {
+pub(super) struct CutEdge {
     /// Name of the link, and of the operators at both ends.
-    name: String,
-    from: String,
-    to: String,
+    pub name: String,
+    pub from: String,
+    pub to: String,
     /// What the kinds of its message type end with.
     suffix: &'static str,
     capacity: Option<i64>,
     waits: bool,
 }
 
-fn cut(edge: &Table, edges: &[TypedEdge], cuts: &mut Vec<Cut>) -> Result<Cut, Error> {
+fn cut(edge: &Table, edges: &[TypedEdge], cuts: &mut Vec<CutEdge>) -> Result<CutEdge, Error> {
     let (from, to) = (text(edge, "from"), text(edge, "to"));
     let what = format!("the edge from `{from}` to `{to}`");
     if edge.contains_key("initial") {
@@ -186,11 +191,11 @@ fn cut(edge: &Table, edges: &[TypedEdge], cuts: &mut Vec<Cut>) -> Result<Cut, Er
     let base = format!("{}→{}", operator(from), operator(to));
     let mut name = base.clone();
     let mut number = 1;
-    while cuts.iter().any(|cut: &Cut| cut.name == name) {
+    while cuts.iter().any(|cut: &CutEdge| cut.name == name) {
         number += 1;
         name = format!("{base}-{number}");
     }
-    let made = |name: String| Cut {
+    let made = |name: String| CutEdge {
         name,
         from: operator(from).to_string(),
         to: operator(to).to_string(),
@@ -216,9 +221,9 @@ fn matches(file: &str, plan: &str) -> bool {
 /// Usual capacity of an edge.
 const CAPACITY: i64 = 4;
 
-/// Settings of a link: of an edge that waits, at most its capacity is under way or in a queue, with one message
-/// in each of the two queues beside the link.
-fn link_settings(cut: &Cut, defaults: &Table) -> Table {
+/// Settings of a link: of an edge that waits, at most its capacity is in flight or in a queue, with one
+/// message in each of the two queues beside the link.
+fn link_settings(cut: &CutEdge, defaults: &Table) -> Table {
     let mut settings = defaults.clone();
     let capacity = cut.capacity.unwrap_or(CAPACITY);
     let window = if cut.waits { (capacity - 2).max(1) } else { 1 };
@@ -226,7 +231,7 @@ fn link_settings(cut: &Cut, defaults: &Table) -> Table {
     settings
 }
 
-fn ends(cut: &Cut, settings: &Table, listen: &str) -> [Table; 2] {
+fn ends(cut: &CutEdge, settings: &Table, listen: &str) -> [Table; 2] {
     [("sink", "connect"), ("source", "listen")].map(|(end, key)| {
         let mut table = settings.clone();
         table.insert("name".to_string(), Value::String(cut.name.clone()));
@@ -238,7 +243,7 @@ fn ends(cut: &Cut, settings: &Table, listen: &str) -> [Table; 2] {
 }
 
 /// The edges to the sink and from the source.
-fn edges_of(edge: &Table, cut: &Cut, settings: &Table) -> [Table; 2] {
+fn edges_of(edge: &Table, cut: &CutEdge, settings: &Table) -> [Table; 2] {
     let mut inward = edge.clone();
     inward.insert("to".to_string(), Value::String(cut.name.clone()));
     let has_own_window = settings.get("window").and_then(Value::as_integer)
@@ -251,63 +256,6 @@ fn edges_of(edge: &Table, cut: &Cut, settings: &Table) -> [Table; 2] {
     outward.insert("from".to_string(), Value::String(cut.name.clone()));
     outward.insert("capacity".to_string(), Value::Integer(1));
     [inward, outward]
-}
-
-/// Paths within a node stay. One that crosses nodes becomes a path from each link on its way into the last
-/// node: the due time of a message crosses links, so its latency is that from the first operator.
-fn add_paths(
-    pipeline: &Table,
-    places: &BTreeMap<String, String>,
-    cuts: &[Cut],
-    parts: &mut BTreeMap<&str, Part>,
-) -> Result<(), Error> {
-    let edges: Vec<(String, String)> = tables(pipeline, "edge")
-        .iter()
-        .map(|edge| (operator(text(edge, "from")).to_string(), operator(text(edge, "to")).to_string()))
-        .collect();
-    let is_inside = |(from, to): &&(String, String)| places[from] == places[to];
-    let inside: Vec<(String, String)> = edges.iter().filter(is_inside).cloned().collect();
-    for path in tables(pipeline, "path") {
-        let (from, to) = (text(path, "from"), text(path, "to"));
-        let node = &places[operator(to)];
-        if reaches(&inside, operator(from), operator(to)) {
-            add(parts, node, "path", path.clone());
-            continue;
-        }
-        if path.contains_key("max_in_flight") {
-            return Err(Error::new(format!(
-                "the path from `{from}` to `{to}` has `max_in_flight` and crosses nodes: limit what is under way by \
-                 the `capacity` of its edges"
-            )));
-        }
-        let is_on_way = |cut: &&Cut| {
-            places[&cut.to] == *node
-                && reaches(&inside, &cut.to, operator(to))
-                && reaches(&edges, operator(from), &cut.from)
-        };
-        for cut in cuts.iter().filter(is_on_way) {
-            let mut own = path.clone();
-            own.insert("from".to_string(), Value::String(cut.name.clone()));
-            add(parts, node, "path", own);
-        }
-    }
-    Ok(())
-}
-
-/// Whether edges lead from one operator to another, or they are the same.
-fn reaches(edges: &[(String, String)], from: &str, to: &str) -> bool {
-    let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
-    while let Some(at) = open.pop() {
-        if at == to {
-            return true;
-        }
-        for (_, next) in edges.iter().filter(|(begin, _)| begin == at) {
-            if seen.insert(next) {
-                open.push(next);
-            }
-        }
-    }
-    false
 }
 
 #[cfg(test)]
@@ -351,7 +299,7 @@ mod tests {
         vec![edge("iq.out", "demod.in", "Chunk<Complex<f32>>"), edge("demod.out", "end.in", "Chunk<f32>")]
     }
 
-    fn parts(hosts: &str) -> Result<Vec<Part>, Error> {
+    fn parts(hosts: &str) -> Result<Vec<NodePart>, Error> {
         let pipeline: Table = toml::from_str(PIPELINE).expect("a pipeline");
         split(&pipeline, &edges(), &Hosts::parse(hosts)?, "job")
     }

@@ -59,7 +59,7 @@ fn probe(meeting: &Meeting, stream: &mut TcpStream) -> io::Result<Option<String>
                     let exchange = Exchange { asked_ns, came_ns, answered_ns, heard_ns };
                     meeting.learn(exchange, &mut exchanges);
                 }
-                _ => return Ok(Some("what came is no sign of life".to_string())),
+                _ => return Ok(Some("what came is not a sign of life".to_string())),
             }
         }
     }

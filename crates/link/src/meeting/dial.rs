@@ -1,7 +1,7 @@
 //! Calls the other end.
 
 use super::{Meeting, Met, NoSession, random, send};
-use crate::frame::{FrameReader, Head, Hello, Place};
+use crate::frame::{FrameReader, Head, LinkHello, Place};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -22,7 +22,11 @@ pub(super) fn meet(meeting: &Meeting, place: Place, addresses: &[SocketAddr]) ->
     Ok(Met { data, control, other })
 }
 
-fn call(meeting: &Meeting, hello: &Hello, addresses: &[SocketAddr]) -> Result<(TcpStream, Hello), NoSession> {
+fn call(
+    meeting: &Meeting,
+    hello: &LinkHello,
+    addresses: &[SocketAddr],
+) -> Result<(TcpStream, LinkHello), NoSession> {
     let mut stream = open(addresses)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(ANSWER))?;

@@ -1,10 +1,10 @@
 //! Takes calls at an address, for all ends of this process that listen there.
 //!
-//! A caller has [`HELLO`] to say which link it wants, and at most [`PENDING`] may be about to. Beyond that the
-//! oldest is cut off, so that callers who say nothing keep nobody out.
+//! A caller has [`HELLO`] to say which link it wants, and at most [`PENDING`] may be about to. Beyond that
+//! the oldest is cut off, so that callers who say nothing keep nobody out.
 
 use super::{Meeting, Met, NoSession, send};
-use crate::frame::{FrameReader, Head, Hello, Place, Refusal};
+use crate::frame::{FrameReader, Head, LinkHello, LinkRefusal, Place};
 use onbeat_os::{poll, thread};
 use onbeat_runtime::Error;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,27 +23,27 @@ const PENDING: usize = 64;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A caller that has said hello.
-struct Caller {
+struct DoorCaller {
     stream: TcpStream,
-    hello: Hello,
+    hello: LinkHello,
 }
 
 /// An address that ends of this process listen at.
-struct Door {
+struct LinkDoor {
     address: String,
-    ends: Mutex<BTreeMap<String, Sender<Caller>>>,
+    ends: Mutex<BTreeMap<String, Sender<DoorCaller>>>,
 }
 
 /// The open doors of this process: a listening socket belongs to the process too.
-static DOORS: Mutex<Vec<Weak<Door>>> = Mutex::new(Vec::new());
+static DOORS: Mutex<Vec<Weak<LinkDoor>>> = Mutex::new(Vec::new());
 
 /// The callers of one link.
 pub(super) struct Arrivals {
-    door: Arc<Door>,
+    door: Arc<LinkDoor>,
     link: String,
-    callers: Receiver<Caller>,
+    callers: Receiver<DoorCaller>,
     /// One that came while an earlier session was still open.
-    early: Option<Caller>,
+    early: Option<DoorCaller>,
 }
 
 /// Lets callers of a link in at an address.
@@ -65,7 +65,7 @@ impl Drop for Arrivals {
     }
 }
 
-fn open(address: &str) -> Result<Arc<Door>, Error> {
+fn open(address: &str) -> Result<Arc<LinkDoor>, Error> {
     let mut doors = DOORS.lock().unwrap_or_else(PoisonError::into_inner);
     doors.retain(|door| door.strong_count() > 0);
     let found = doors.iter().filter_map(Weak::upgrade).find(|door| door.address == address);
@@ -75,7 +75,7 @@ fn open(address: &str) -> Result<Arc<Door>, Error> {
     let cannot = |error| Error::with_source(format!("cannot listen on {address}"), error);
     let listener = TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
-    let door = Arc::new(Door { address: address.to_string(), ends: Mutex::default() });
+    let door = Arc::new(LinkDoor { address: address.to_string(), ends: Mutex::default() });
     let theirs = Arc::downgrade(&door);
     thread::spawn("link door", move || attend(&listener, &theirs)).map_err(cannot)?;
     doors.push(Arc::downgrade(&door));
@@ -83,15 +83,15 @@ fn open(address: &str) -> Result<Arc<Door>, Error> {
 }
 
 /// A caller that has not said hello.
-struct Pending {
+struct PendingCaller {
     stream: TcpStream,
     reader: FrameReader,
     since: Instant,
 }
 
 /// The thread of a door.
-fn attend(listener: &TcpListener, door: &Weak<Door>) {
-    let mut pending: VecDeque<Pending> = VecDeque::new();
+fn attend(listener: &TcpListener, door: &Weak<LinkDoor>) {
+    let mut pending: VecDeque<PendingCaller> = VecDeque::new();
     while let Some(open) = door.upgrade() {
         let mut files = vec![(listener.as_fd(), false)];
         files.extend(pending.iter().map(|caller| (caller.stream.as_fd(), false)));
@@ -100,25 +100,38 @@ fn attend(listener: &TcpListener, door: &Weak<Door>) {
             std::thread::sleep(LOOK);
         }
         pending.retain_mut(|caller| open.hear(caller));
-        while let Ok((stream, _)) = listener.accept() {
+        loop {
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    // The process has no descriptor left: the caller waits until one is free.
+                    std::thread::sleep(LOOK);
+                    break;
+                }
+            };
             let is_ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).is_ok();
             if is_ready {
                 if pending.len() == PENDING {
                     pending.pop_front();
                 }
-                pending.push_back(Pending { stream, reader: FrameReader::new(0), since: Instant::now() });
+                pending.push_back(PendingCaller {
+                    stream,
+                    reader: FrameReader::new(0),
+                    since: Instant::now(),
+                });
             }
         }
     }
 }
 
-impl Door {
-    fn ends(&self) -> MutexGuard<'_, BTreeMap<String, Sender<Caller>>> {
+impl LinkDoor {
+    fn ends(&self) -> MutexGuard<'_, BTreeMap<String, Sender<DoorCaller>>> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads what a caller says. Returns whether it has to say more.
-    fn hear(&self, caller: &mut Pending) -> bool {
+    fn hear(&self, caller: &mut PendingCaller) -> bool {
         // Byte by byte, so that nothing after the hello is taken.
         loop {
             match caller.reader.fill(&mut std::io::Read::take(&mut &caller.stream, 1)) {
@@ -140,13 +153,13 @@ impl Door {
         }
     }
 
-    fn let_in(&self, mut stream: TcpStream, hello: Hello) {
+    fn let_in(&self, mut stream: TcpStream, hello: LinkHello) {
         let ends = self.ends();
         let there = stream.set_nonblocking(false).is_ok();
         match ends.get(&hello.link) {
             Some(end) if there => {
                 // The end may be over.
-                let _over = end.send(Caller { stream, hello });
+                let _over = end.send(DoorCaller { stream, hello });
             }
             _ => {
                 let names: Vec<String> = ends.keys().map(|name| format!("`{name}`")).collect();
@@ -156,13 +169,13 @@ impl Door {
                     self.address,
                     names.join(", ")
                 );
-                refuse(&mut stream, Refusal { why, may_retry: true });
+                refuse(&mut stream, LinkRefusal { why, may_retry: true });
             }
         }
     }
 }
 
-fn refuse(stream: &mut TcpStream, refusal: Refusal) {
+fn refuse(stream: &mut TcpStream, refusal: LinkRefusal) {
     // The caller may be gone.
     let _gone = send(stream, &Head::Refused(refusal));
 }
@@ -176,7 +189,7 @@ impl Arrivals {
             refuse(&mut caller.stream, refusal);
             return Err(NoSession::Yet(why));
         }
-        let Caller { stream: mut data, hello } = caller;
+        let DoorCaller { stream: mut data, hello } = caller;
         if !hello.is_data {
             return Err(NoSession::Yet("a caller left before the session began".to_string()));
         }
@@ -190,7 +203,7 @@ impl Arrivals {
         Ok(Met { data, control: caller.stream, other: hello })
     }
 
-    fn next(&mut self, meeting: &Meeting) -> Result<Caller, NoSession> {
+    fn next(&mut self, meeting: &Meeting) -> Result<DoorCaller, NoSession> {
         if let Some(caller) = self.early.take() {
             return Ok(caller);
         }

@@ -25,8 +25,8 @@ mod dial;
 mod door;
 
 use crate::clocks::Offset;
-use crate::frame::{Head, Hello, PROTOCOL, Place, Refusal, Role, write_head};
-use crate::settings::{LinkSettings, Peer};
+use crate::frame::{Head, LinkHello, LinkRefusal, LinkRole, PROTOCOL, Place, write_head};
+use crate::settings::{LinkPeer, LinkSettings};
 use onbeat_os::thread;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::Error;
@@ -40,20 +40,20 @@ use std::time::Duration;
 
 /// A connection with the other end, and what it said of itself.
 #[derive(Debug)]
-pub struct Session {
+pub struct LinkSession {
     /// Carries messages. It does not block.
     pub stream: TcpStream,
     /// The other end.
-    pub other: Hello,
+    pub other: LinkHello,
     /// Its address.
     pub address: String,
 }
 
 /// What an end says of itself, apart from where it stands.
 #[derive(Debug, Clone)]
-pub struct Identity {
+pub struct LinkIdentity {
     /// Which end it is.
-    pub role: Role,
+    pub role: LinkRole,
     /// Type of its messages.
     pub message: &'static str,
     /// Number of this run of the operator.
@@ -64,7 +64,7 @@ pub struct Identity {
 #[derive(Debug)]
 pub struct Meeting {
     settings: LinkSettings,
-    identity: Identity,
+    identity: LinkIdentity,
     state: Mutex<MeetingState>,
     changed: Condvar,
     /// Counts changes of the session and of the clock, so that a step need not lock to find none.
@@ -77,9 +77,9 @@ struct MeetingState {
     /// Where the operator stands, while it has no session.
     offer: Option<Place>,
     /// Met, and its clock is not known yet.
-    met: Option<Session>,
+    met: Option<LinkSession>,
     /// For the operator to take.
-    session: Option<Session>,
+    session: Option<LinkSession>,
     /// The connections of the present session, to be shut.
     streams: Vec<TcpStream>,
     /// Why there is no session: of the last try, or of the last cut.
@@ -95,19 +95,19 @@ struct MeetingState {
 
 /// The operator's side of a [`Meeting`].
 #[derive(Debug)]
-pub struct Seat {
+pub struct MeetingSeat {
     meeting: Arc<Meeting>,
     /// Readable when something has changed.
     pub bell: UnixStream,
     seen: u64,
 }
 
-impl Seat {
+impl MeetingSeat {
     /// Starts the thread of an end.
     ///
     /// # Errors
     /// If the address is wrong or in use, or the kernel refuses.
-    pub fn new(settings: LinkSettings, identity: Identity, place: Place) -> Result<Self, Error> {
+    pub fn new(settings: LinkSettings, identity: LinkIdentity, place: Place) -> Result<Self, Error> {
         let addresses = settings.addresses()?;
         let cannot = |error| Error::with_source(format!("cannot begin link `{}`", settings.name), error);
         let (bell, ring) = UnixStream::pair().map_err(cannot)?;
@@ -117,8 +117,8 @@ impl Seat {
             name.pop();
         }
         let arrivals = match &settings.peer {
-            Peer::Listen(address) => Some(door::register(address, &settings.name)?),
-            Peer::Connect(_) => None,
+            LinkPeer::Listen(address) => Some(door::register(address, &settings.name)?),
+            LinkPeer::Connect(_) => None,
         };
         let meeting = Arc::new(Meeting {
             settings,
@@ -135,14 +135,14 @@ impl Seat {
         };
         let cannot = |error| Error::with_source("cannot start the thread of a link", error);
         thread::spawn(&name, body).map_err(cannot)?;
-        Ok(Seat { meeting, bell, seen: 0 })
+        Ok(MeetingSeat { meeting, bell, seen: 0 })
     }
 
     /// Takes the session that has begun, if there is one.
     ///
     /// # Errors
     /// If the other end can never be met: it is of another version, or has other messages.
-    pub fn session(&mut self) -> Result<Option<Session>, Error> {
+    pub fn session(&mut self) -> Result<Option<LinkSession>, Error> {
         while let Ok(1..) = (&self.bell).read(&mut [0; 64]) {}
         let mut state = self.meeting.state();
         if let Some(why) = &state.refused {
@@ -188,7 +188,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for MeetingSeat {
     fn drop(&mut self) {
         let mut state = self.meeting.state();
         state.is_over = true;
@@ -231,7 +231,7 @@ impl From<io::Error> for NoSession {
 pub(crate) struct Met {
     data: TcpStream,
     control: TcpStream,
-    other: Hello,
+    other: LinkHello,
 }
 
 /// Time for the operator to read the rest after the other end has closed its connections.
@@ -303,7 +303,7 @@ impl Meeting {
                 return Ok(());
             }
             state.streams = streams;
-            state.met = Some(Session { stream: data, other, address });
+            state.met = Some(LinkSession { stream: data, other, address });
             state.why = None;
         }
         let (why, is_closed) = control::exchange(self, control);
@@ -326,8 +326,8 @@ impl Meeting {
     }
 
     /// The hello of this end.
-    fn hello(&self, is_data: bool, session: u64, place: Place) -> Hello {
-        Hello {
+    fn hello(&self, is_data: bool, session: u64, place: Place) -> LinkHello {
+        LinkHello {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_string(),
             link: self.settings.name.clone(),
@@ -342,9 +342,9 @@ impl Meeting {
     }
 
     /// Checks that the other end fits.
-    fn check(&self, other: &Hello) -> Result<(), Refusal> {
+    fn check(&self, other: &LinkHello) -> Result<(), LinkRefusal> {
         let link = &self.settings.name;
-        let never = |why: String| Err(Refusal { why, may_retry: false });
+        let never = |why: String| Err(LinkRefusal { why, may_retry: false });
         if other.protocol != PROTOCOL {
             return never(format!(
                 "link `{link}`: {} runs onbeat {} (protocol {}) and {} runs onbeat {} (protocol {PROTOCOL}): \

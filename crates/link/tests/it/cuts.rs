@@ -2,7 +2,7 @@
 
 use crate::relay::Relay;
 use crate::{consumer, ends, run_both};
-use onbeat_link::{LinkSettings, LinkSink, OnCut, Peer};
+use onbeat_link::{LinkPeer, LinkSettings, LinkSink, OnCut};
 use onbeat_runtime::{Graph, Options};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const BEAT: u64 = 30_000_000;
 fn relayed(name: &str, on_cut: OnCut) -> (LinkSettings, LinkSettings, Relay) {
     let (mut sink, mut source) = ends(name);
     let relay = Relay::to(source.peer.address());
-    sink.peer = Peer::Connect(relay.address.clone());
+    sink.peer = LinkPeer::Connect(relay.address.clone());
     for settings in [&mut sink, &mut source] {
         settings.on_cut = on_cut;
         settings.heartbeat_ns = BEAT;
@@ -56,7 +56,7 @@ fn nothing_is_lost_or_doubled_while_it_is_held() {
     assert_eq!(*found.lock().unwrap(), (0..4_000).collect::<Vec<u64>>());
     let (to, from) = (&one.links[0], &other.links[0]);
     assert!(to.cuts > 0 && from.cuts > 0, "{to:?} {from:?}");
-    assert_eq!((to.messages, from.messages, to.dropped, to.under_way), (4_000, 4_000, 0, 0));
+    assert_eq!((to.messages, from.messages, to.dropped, to.in_flight), (4_000, 4_000, 0, 0));
     assert!(to.cut_ns > 0);
 }
 
@@ -141,7 +141,7 @@ fn a_producer_that_comes_back_as_another_run_is_taken() {
     // The first one is gone without a word: its run is dropped, as by a kill.
     let killed = Relay::to(sink.peer.address());
     let mut first = sink.clone();
-    first.peer = Peer::Connect(killed.address.clone());
+    first.peer = LinkPeer::Connect(killed.address.clone());
     first.patience_ns = 500_000_000;
     let one = paced(100_000, first).start(&Options::default()).unwrap();
     while found.lock().unwrap().len() < 50 {

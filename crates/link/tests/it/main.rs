@@ -5,7 +5,7 @@ mod messages;
 mod refusals;
 mod relay;
 
-use onbeat_link::{Carried, LinkSettings, LinkSink, LinkSource, Peer};
+use onbeat_link::{Carried, LinkPeer, LinkSettings, LinkSink, LinkSource};
 use onbeat_runtime::{Graph, Options, RunError};
 use onbeat_trace::Record;
 use std::net::TcpListener;
@@ -22,8 +22,8 @@ fn free_address() -> String {
 /// Settings of both ends: the producer calls.
 fn ends(name: &str) -> (LinkSettings, LinkSettings) {
     let address = free_address();
-    let sink = LinkSettings::new(name, Peer::Connect(address.clone()));
-    (sink, LinkSettings::new(name, Peer::Listen(address)))
+    let sink = LinkSettings::new(name, LinkPeer::Connect(address.clone()));
+    (sink, LinkSettings::new(name, LinkPeer::Listen(address)))
 }
 
 /// A run that sends `messages`.

@@ -1,4 +1,4 @@
-//! What is sent arrives.
+//! Messages arrive as they were sent.
 
 use crate::{consumer, ends, producer, run_both};
 use onbeat_link::{LinkSink, LinkSource};
@@ -17,7 +17,7 @@ fn numbers_arrive_in_order() {
     assert_eq!(*found.lock().unwrap(), sent);
     let (from, to) = (&other.links[0], &one.links[0]);
     assert_eq!((to.messages, from.messages), (10_000, 10_000));
-    assert_eq!((to.dropped, from.dropped, to.under_way, to.cuts, from.cuts), (0, 0, 0, 0, 0));
+    assert_eq!((to.dropped, from.dropped, to.in_flight, to.cuts, from.cuts), (0, 0, 0, 0, 0));
     assert_eq!(from.name, "numbers");
     assert!(from.uncertainty_ns.is_some(), "{from:?}");
 }
@@ -107,7 +107,7 @@ impl Operator for Zeros {
     }
 }
 
-/// What is seen of a chunk.
+/// All that is in a chunk or with it.
 type SeenChunk = (Vec<f32>, u64, f64, [u32; 3], Vec<Tag>, Option<Value>, u64, bool);
 
 /// Keeps all of each chunk.

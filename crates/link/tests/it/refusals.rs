@@ -1,7 +1,7 @@
 //! Callers that do not fit, and callers that do not speak the protocol.
 
 use crate::{consumer, ends, producer, run_both, watchdog};
-use onbeat_link::{LinkSettings, Peer};
+use onbeat_link::{LinkPeer, LinkSettings};
 use onbeat_runtime::{Chunk, Options};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -45,7 +45,7 @@ fn an_unknown_name_is_said() {
 
 #[test]
 fn another_machine_must_be_allowed() {
-    let settings = LinkSettings::new("far", Peer::Listen("0.0.0.0:0".to_string()));
+    let settings = LinkSettings::new("far", LinkPeer::Listen("0.0.0.0:0".to_string()));
     let error = consumer::<u64>(settings).0.run(&Options::default()).unwrap_err().to_string();
     assert!(error.contains("not the loopback") && error.contains("insecure = true"), "{error}");
 }

@@ -151,17 +151,17 @@ fn check(pieces: &[Piece]) -> bool {
         let hosts = Hosts::parse(&hosts(&nodes, count)).unwrap();
         let table = toml::from_str(&text).unwrap();
         let parts = split(&table, &edges, &hosts, "graph").unwrap();
-        let run = |part: &onbeat_link::deployment::Part| {
+        let run = |part: &onbeat_link::deployment::NodePart| {
             read(&toml::to_string(&part.pipeline).unwrap(), folder.path()).start().unwrap()
         };
         let runs: Vec<_> = parts.iter().map(run).collect();
-        let handles: Vec<_> = runs.iter().map(|run| run.handle()).collect();
+        let handles: Vec<_> = runs.iter().map(onbeat_runtime::Run::handle).collect();
         let seen = text.clone();
         let (done, is_done) = std::sync::mpsc::channel::<()>();
         onbeat_os::thread::spawn("watchdog", move || {
             let wait = is_done.recv_timeout(std::time::Duration::from_secs(20));
             if wait == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                let status: Vec<_> = handles.iter().map(|handle| handle.status()).collect();
+                let status: Vec<_> = handles.iter().map(onbeat_runtime::RunHandle::status).collect();
                 panic_all(&format!("{seen}\n{status:#?}"));
             }
         })
@@ -172,8 +172,8 @@ fn check(pieces: &[Piece]) -> bool {
         for end in &ends {
             let other =
                 ends.iter().find(|other| other.name == end.name && !std::ptr::eq(**other, *end)).unwrap();
-            // Where one input of an operator ends before the other, some messages are under way at the end.
-            let books = |end: &LinkRecord| (end.messages - end.under_way, end.dropped);
+            // Where one input of an operator ends before the other, some messages are in flight at the end.
+            let books = |end: &LinkRecord| (end.messages - end.in_flight, end.dropped);
             assert_eq!(books(end), books(other));
         }
         assert_eq!(files(&alone), files(&spread), "{text}");

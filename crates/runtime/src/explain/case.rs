@@ -1,6 +1,6 @@
 //! Facts on one miss, as plain data.
 
-use onbeat_trace::{Counted, KernelEvent, LockWait, OffCpu, PageFault, Span};
+use onbeat_trace::{Counted, KernelEvent, LinkArrival, LockWait, OffCpu, PageFault, Span};
 
 /// Facts on one miss, as plain data. Times are nanoseconds on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,6 +27,8 @@ pub struct Case<'c> {
     pub off_cpu: &'c [OffCpu],
     /// Times in which these threads waited for a lock that they know, in order of their ends.
     pub lock_waits: &'c [LockWait],
+    /// Messages from other runs that came within the window.
+    pub arrivals: &'c [LinkArrival],
     /// Page faults of these threads.
     pub faults: &'c [PageFault],
     /// Counters of these threads around the window, if nothing better is known.

@@ -85,6 +85,8 @@ fn phrase(part: &Part) -> String {
         CauseClass::SystemCall => format!("{name} was blocked in the kernel for {took}{in_brackets}"),
         CauseClass::Lock => format!("{operator} waited {took} for the thread {name}"),
         CauseClass::GilWait => format!("{operator} waited {took} for the Python lock, which {name} had"),
+        CauseClass::OtherNode => format!("it left {name} {took} after it was due there"),
+        CauseClass::Network => format!("link {name} took {took}{in_brackets}"),
         CauseClass::Stopped => format!("the process was stopped for {took}"),
         CauseClass::Migration => format!("{operator} waited {took} for a move between cores ({name})"),
         CauseClass::RtThrottling => {

@@ -5,6 +5,7 @@
 //! had none, it slept, or another thread was first. The rest of a run is the operator's own. The rest of a
 //! wait belongs to the worker's other steps, and to what had delayed them.
 
+mod arrivals;
 mod away;
 mod backlog;
 mod busy;
@@ -66,7 +67,12 @@ pub(super) fn split(case: &Case<'_>) -> Took {
     let cores = Cores::new(case);
     let backlogs = Backlogs::default();
     let mut sums = SliceSums::default();
-    for slice in slices(case, case.due_ns, case.end_ns, case.way) {
+    let arrival = arrivals::arrival(case);
+    let from_ns = match arrival {
+        Some(arrival) => arrivals::before(case, arrival, &mut sums.took),
+        None => case.due_ns,
+    };
+    for slice in slices(case, from_ns, case.end_ns, case.way) {
         let piece =
             WindowPiece { case, cores: &cores, backlogs: &backlogs, slice: &slice, is_followed: true };
         piece.split(&mut sums);
@@ -76,6 +82,9 @@ pub(super) fn split(case: &Case<'_>) -> Took {
     for (operator, (ns, steps)) in own {
         let spared = spare(case, operator, ns, steps, &cores, &mut took);
         *took.usual.entry(operator).or_default() += spared;
+    }
+    if let Some(arrival) = arrival {
+        arrivals::socket_to_network(case, arrival, &mut took);
     }
     if !case.counted.is_empty() {
         counts::apply(case, &mut took);

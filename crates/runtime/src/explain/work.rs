@@ -269,6 +269,7 @@ impl<'w> Work<'w> {
             cores.iter().flat_map(|core| self.evidence.events(*core, window.clone())).collect();
         let faults = self.evidence.page_faults(window.clone());
         let lock_waits = self.rings.first().map_or(Vec::new(), |rings| rings.waits.within(&window));
+        let arrivals = self.rings.first().map_or(Vec::new(), |rings| rings.waits.arrivals(&window));
         let counted = self.evidence.counted(backlog_ns..window.end);
         self.quotas.refresh(&mut self.threads);
         let operators = self.operators();
@@ -284,6 +285,7 @@ impl<'w> Work<'w> {
             events: &events,
             off_cpu: &off_cpu,
             lock_waits: &lock_waits,
+            arrivals: &arrivals,
             faults: &faults,
             counted: &counted,
             is_complete: self.is_complete(),

@@ -94,9 +94,10 @@ pub trait Operator: Any + Send {
         Ok(())
     }
 
-    /// Called once when the operator takes no more steps: it returned [`Step::Done`], its last consumer is done,
-    /// or somebody ended it. The run may go on for long. An operator with a connection tells the other end
-    /// here, without blocking; [`stop`](Operator::stop) comes at the end of the run. The default does nothing.
+    /// Called once when the operator takes no more steps: it returned [`Step::Done`], its last consumer is
+    /// done, or somebody ended it. The run may go on for long. An operator with a connection tells the other
+    /// end here, without blocking; [`stop`](Operator::stop) comes at the end of the run. The default does
+    /// nothing.
     fn finished(&mut self) {}
 
     /// Resets the operator after a step that failed or panicked, if the graph restarts it

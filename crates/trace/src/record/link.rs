@@ -18,10 +18,11 @@ pub struct LinkRecord {
     pub bytes: u64,
     /// Messages that were sent again after a cut.
     pub repeated: u64,
-    /// Messages that the producer gave up during a cut, as `on_cut = "degrade"` permits. Both ends count them.
+    /// Messages that the producer gave up during a cut, as `on_cut = "degrade"` permits. Both ends count
+    /// them.
     pub dropped: u64,
     /// Messages that were sent and not known to be taken when this end stopped.
-    pub under_way: u64,
+    pub in_flight: u64,
     /// How often the connection was cut.
     pub cuts: u64,
     /// How long there was no connection after the first one, in nanoseconds.

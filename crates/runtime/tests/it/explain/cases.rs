@@ -2,7 +2,7 @@
 
 use onbeat_runtime::explain::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts, explain, sentence};
 use onbeat_trace::{
-    CauseClass, Class, Counted, KernelEvent, Left, LockWait, OffCpu, PageFault, Span, WakeSource,
+    CauseClass, Class, Counted, KernelEvent, Left, LinkArrival, LockWait, OffCpu, PageFault, Span, WakeSource,
 };
 
 /// What a case is made of, so that each test says only what is special.
@@ -21,6 +21,7 @@ struct Story {
     has_socket: bool,
     counted: Vec<Counted>,
     lock_waits: Vec<LockWait>,
+    arrivals: Vec<LinkArrival>,
 }
 
 const SOURCE: u32 = 0;
@@ -74,6 +75,7 @@ impl Story {
             has_socket: false,
             counted: Vec::new(),
             lock_waits: Vec::new(),
+            arrivals: Vec::new(),
         }
     }
 
@@ -109,6 +111,7 @@ impl Story {
             events: &self.events,
             off_cpu: &self.off_cpu,
             lock_waits: &self.lock_waits,
+            arrivals: &self.arrivals,
             faults: &self.faults,
             is_complete: true,
             has_fair_server: self.has_fair_server,
@@ -301,6 +304,31 @@ fn a_known_lock_names_its_holder_with_and_without_kernel_events() {
     story.off_cpu.push(off(Left::Asleep, 1_030, 9_000, 10_000));
     story.events.push(event(Class::Thread, "neighbour", 77, 50, 1_030, 8_970));
     story.is(CauseClass::GilWait, "hog", 7_980);
+}
+
+/// A message that was due at 1,000, and taken from a link at 9,005.
+fn linked(sent_ns: u64, least_ns: u64) -> Story {
+    let mut story = Story::new(8_000, 0);
+    story.has_socket = true;
+    let (link, node) = ("iq→demod".into(), "radio:7".into());
+    story.arrivals.push(LinkArrival { tid: TID, sent_ns, came_ns: 9_005, least_ns, link, node });
+    story
+}
+
+#[test]
+fn what_comes_over_a_link_names_the_other_run_or_the_network() {
+    let text = linked(8_500, 300).is(CauseClass::OtherNode, "radio:7", 7_500);
+    assert!(text.contains("it left radio:7 7.5 µs after it was due there"), "{text}");
+    // The worker slept until it came.
+    let mut slept = linked(1_500, 300);
+    slept.off_cpu.push(off(Left::Asleep, 900, 8_990, 9_000));
+    let text = slept.is(CauseClass::Network, "iq→demod", 7_490);
+    assert!(text.contains("link iq→demod took 7.5 µs"), "{text}");
+    // It came, and another thread had the core.
+    let mut preempted = linked(1_500, 300);
+    preempted.off_cpu.push(off(Left::Taken, 1_900, 1_900, 8_900));
+    preempted.events.push(event(Class::Thread, "thief", 77, 50, 1_900, 7_000));
+    preempted.is(CauseClass::Preempted, "thief", 7_000);
 }
 
 #[test]
