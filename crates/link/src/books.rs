@@ -89,12 +89,15 @@ impl<K> SentBooks<K> {
         self.kept.get(self.sent).map(|(number, what)| (*number, what))
     }
 
+    /// Whether a message was sent before.
+    pub fn is_repeat(&self, number: u64) -> bool {
+        number < self.begun
+    }
+
     /// Notes that [`to_send`](Self::to_send) was sent.
     pub fn has_sent(&mut self) {
         if let Some((number, _)) = self.kept.get(self.sent) {
-            if *number < self.begun {
-                self.repeated += 1;
-            }
+            self.repeated += u64::from(*number < self.begun);
             self.begun = self.begun.max(number + 1);
             self.sent += 1;
         }

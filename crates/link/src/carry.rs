@@ -36,22 +36,24 @@ pub trait Carried: Message {
         Ok(())
     }
 
-    /// Begins to receive a message with a body of `length` bytes. `None` if the chunk store is empty.
+    /// Begins to receive a message with a body of `length` bytes, in the place that an earlier one has left.
+    /// `None` if the chunk store is empty.
     ///
     /// # Errors
     /// If the message is longer than an edge of `out` allows.
     fn arrive(
         head: &mut MessageHead,
         length: usize,
+        left: Option<Self::Arriving>,
         out: &Output<Self>,
         cx: &mut Context,
     ) -> Result<Option<Self::Arriving>, Error>;
 
-    /// Makes the message, when all bytes are there.
+    /// Makes the message, when all bytes are there. Returns the place too, if it can be used again.
     ///
     /// # Errors
     /// If the bytes are not a message of this type.
-    fn finish(arrived: Self::Arriving) -> Result<Self, Error>;
+    fn finish(arrived: Self::Arriving) -> Result<(Self, Option<Self::Arriving>), Error>;
 }
 
 /// A message whose bytes are coming.
@@ -98,6 +100,7 @@ impl<T: CarriedSample> Carried for Chunk<T> {
     fn arrive(
         head: &mut MessageHead,
         length: usize,
+        _: Option<Self::Arriving>,
         out: &Output<Self>,
         cx: &mut Context,
     ) -> Result<Option<Self::Arriving>, Error> {
@@ -128,8 +131,8 @@ impl<T: CarriedSample> Carried for Chunk<T> {
         Ok(Some(chunk))
     }
 
-    fn finish(arrived: Chunk<T>) -> Result<Self, Error> {
-        Ok(arrived)
+    fn finish(arrived: Chunk<T>) -> Result<(Self, Option<Self>), Error> {
+        Ok((arrived, None))
     }
 }
 
@@ -196,14 +199,18 @@ macro_rules! carry_values {
             fn arrive(
                 _: &mut $crate::MessageHead,
                 length: usize,
+                left: Option<Vec<u8>>,
                 _: &::onbeat_runtime::Output<Self>,
                 _: &mut ::onbeat_runtime::Context,
             ) -> Result<Option<Vec<u8>>, ::onbeat_runtime::Error> {
-                Ok(Some(vec![0; length]))
+                let mut bytes = left.unwrap_or_default();
+                bytes.resize(length, 0);
+                Ok(Some(bytes))
             }
 
-            fn finish(arrived: Vec<u8>) -> Result<Self, ::onbeat_runtime::Error> {
-                $crate::read_value($name, &arrived)
+            fn finish(arrived: Vec<u8>) -> Result<(Self, Option<Vec<u8>>), ::onbeat_runtime::Error> {
+                let message = $crate::read_value($name, &arrived)?;
+                Ok((message, Some(arrived)))
             }
         }
     )* };

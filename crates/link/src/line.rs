@@ -89,6 +89,7 @@ impl LinkLine {
 
     /// Begins to look for the other end.
     pub fn start(&mut self, place: Place) -> Result<(), Error> {
+        self.seat = None;
         self.seat = Some(MeetingSeat::new(self.settings.clone(), self.identity.clone(), place)?);
         self.since_ns = monotonic_ns();
         Ok(())
@@ -250,6 +251,11 @@ pub(crate) fn hear(open: &mut OpenStream) -> io::Result<bool> {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// The reason why neither end can be restarted.
+pub(crate) fn not_restartable() -> Result<(), Error> {
+    Err(Error::new("a link cannot be restarted: the other end takes a failure here for the end of this run"))
 }
 
 /// What came cannot be.

@@ -3,7 +3,7 @@
 use crate::books::{Contradiction, SentBooks};
 use crate::carry::Carried;
 use crate::frame::{Constant, Head, LinkRole, MessageHead, Outcome, write_head};
-use crate::line::{LinkConnection, LinkLine, LinkTrouble, contradicts, hear};
+use crate::line::{LinkConnection, LinkLine, LinkTrouble, contradicts, hear, not_restartable};
 use crate::meeting::{LinkIdentity, random};
 use crate::settings::{LinkSettings, OnCut};
 use onbeat_os::clock::monotonic_ns;
@@ -31,6 +31,8 @@ pub struct LinkSink<M: Carried> {
     line: LinkLine,
     books: SentBooks<KeptMessage<M>>,
     outgoing: OutgoingFrames,
+    /// The bytes of a message that is not a chunk.
+    value: Vec<u8>,
     has_said_end: bool,
     is_end_taken: bool,
     /// Whether the consumer needs no more.
@@ -87,6 +89,7 @@ impl<M: Carried> LinkSink<M> {
             line: LinkLine::new(settings, identity),
             books: SentBooks::default(),
             outgoing: OutgoingFrames::default(),
+            value: Vec::new(),
             has_said_end: false,
             is_end_taken: false,
             is_given_up: false,
@@ -188,8 +191,9 @@ impl<M: Carried> LinkSink<M> {
     fn put(&mut self) -> Result<(), Error> {
         let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
         let KeptMessage { message, time_ns, due_ns, keys } = kept;
-        let mut value = Vec::new();
-        message.write(&mut value)?;
+        let value = &mut self.value;
+        value.clear();
+        message.write(value)?;
         let samples = message.samples();
         let body = value.len() + samples.len();
         let head = Head::Message(MessageHead {
@@ -201,8 +205,10 @@ impl<M: Carried> LinkSink<M> {
             chunk: message.chunk_head(),
         });
         write_head(&mut self.outgoing.bytes, &head, body).map_err(|error| Error::new(error.to_string()))?;
-        self.bytes += body as u64;
-        self.outgoing.bytes.extend_from_slice(&value);
+        if !self.books.is_repeat(sequence) {
+            self.bytes += body as u64;
+        }
+        self.outgoing.bytes.extend_from_slice(value);
         if samples.len() > SMALL {
             self.outgoing.has_samples = true;
         } else {
@@ -309,6 +315,10 @@ impl<M: Carried> Operator for LinkSink<M> {
                 Ok(Step::Again)
             }
         }
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        not_restartable()
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

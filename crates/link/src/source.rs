@@ -3,7 +3,7 @@
 use crate::books::{MessageArrival, TakenBooks};
 use crate::carry::{Arriving, Carried, VALUE_LIMIT};
 use crate::frame::{Head, LinkRole, MessageHead, Outcome, write_head};
-use crate::line::{LinkConnection, LinkLine, LinkTrouble, OpenStream, contradicts, hear};
+use crate::line::{LinkConnection, LinkLine, LinkTrouble, OpenStream, contradicts, hear, not_restartable};
 use crate::meeting::{LinkIdentity, random};
 use crate::settings::LinkSettings;
 use onbeat_os::clock::monotonic_ns;
@@ -31,6 +31,8 @@ pub struct LinkSource<M: Carried> {
     line: LinkLine,
     books: TakenBooks,
     arriving: Option<Incoming<M>>,
+    /// What the last message has left, to be used again.
+    left: Option<M::Arriving>,
     /// A message whose chunk is not there yet: the store is empty.
     waiting: Option<(MessageHead, usize)>,
     /// Frames on their way to the producer.
@@ -63,6 +65,7 @@ impl<M: Carried> LinkSource<M> {
             line: LinkLine::new(settings, identity),
             books: TakenBooks::default(),
             arriving: None,
+            left: None,
             waiting: None,
             answer: Vec::new(),
             tell_at_ns: None,
@@ -89,7 +92,7 @@ impl<M: Carried> LinkSource<M> {
                 return Ok(self.pass_on(cx)?);
             }
             if let Some((mut head, length)) = self.waiting.take() {
-                match M::arrive(&mut head, length, &self.out, cx)? {
+                match M::arrive(&mut head, length, self.left.take(), &self.out, cx)? {
                     Some(place) => self.arriving = Some(Incoming { head, place, filled: 0, length }),
                     None => {
                         self.waiting = Some((head, length));
@@ -146,7 +149,8 @@ impl<M: Carried> LinkSource<M> {
     /// Sends on the message that is whole.
     fn pass_on(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let Some(Incoming { head, place, length, .. }) = self.arriving.take() else { return Ok(Step::Again) };
-        let message = M::finish(place)?;
+        let (message, left) = M::finish(place)?;
+        self.left = left;
         if self.books.arrive(head.sequence) == MessageArrival::Repeated {
             return Ok(Step::Again);
         }
@@ -300,6 +304,10 @@ impl<M: Carried> Operator for LinkSource<M> {
                 Ok(Step::Again)
             }
         }
+    }
+
+    fn restartable(&self) -> Result<(), Error> {
+        not_restartable()
     }
 
     fn finished(&mut self) {

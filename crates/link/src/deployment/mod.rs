@@ -3,8 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | `hosts` | the deployment file: which operator runs on which node |
-//! | `split`, `paths` | the parts, with both ends of a link where an edge was cut |
+//! | `split`, `cut`, `paths` | the parts, with both ends of a link where an edge was cut |
 
+mod cut;
 mod hosts;
 mod paths;
 mod split;

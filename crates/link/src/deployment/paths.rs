@@ -1,12 +1,14 @@
 //! The paths of the parts.
 
-use super::split::{CutEdge, NodePart, add as put, operator, tables, text};
+use super::cut::CutEdge;
+use super::split::{NodePart, add as put, operator, tables, text};
 use onbeat_runtime::Error;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
-/// Paths within a node stay. One that crosses nodes becomes a path from each link on its way into the last
-/// node: the due time of a message crosses links, so its latency is that from the first operator.
+/// A path within a node stays. One that crosses nodes becomes a path through each of them, from where it
+/// enters to where it leaves, with the whole limit: the due time of a message crosses links. So the record of
+/// a node explains the messages that were too late already when they left it.
 pub(super) fn add(
     pipeline: &Table,
     places: &BTreeMap<String, String>,
@@ -20,27 +22,32 @@ pub(super) fn add(
     let is_inside = |(from, to): &&(String, String)| places[from] == places[to];
     let inside: Vec<(String, String)> = edges.iter().filter(is_inside).cloned().collect();
     for path in tables(pipeline, "path") {
-        let (from, to) = (text(path, "from"), text(path, "to"));
-        let node = &places[operator(to)];
-        if reaches(&inside, operator(from), operator(to)) {
-            put(parts, node, "path", path.clone());
-            continue;
-        }
-        if path.contains_key("max_in_flight") {
-            return Err(Error::new(format!(
-                "the path from `{from}` to `{to}` has `max_in_flight` and crosses nodes: limit what is in flight by \
-                 the `capacity` of its edges"
-            )));
-        }
-        let is_on_way = |cut: &&CutEdge| {
-            places[&cut.to] == *node
-                && reaches(&inside, &cut.to, operator(to))
-                && reaches(&edges, operator(from), &cut.from)
-        };
-        for cut in cuts.iter().filter(is_on_way) {
+        let (from_text, to_text) = (text(path, "from"), text(path, "to"));
+        let (from, to) = (operator(from_text), operator(to_text));
+        let enters = cuts.iter().filter(|cut| reaches(&edges, from, &cut.from));
+        let leaves = cuts.iter().filter(|cut| reaches(&edges, &cut.to, to));
+        // The operator in the part, and the one at this end of the edge.
+        let begins: Vec<_> =
+            [(from_text, from)].into_iter().chain(enters.map(|cut| (&*cut.name, &*cut.to))).collect();
+        let ends: Vec<_> =
+            [(to_text, to)].into_iter().chain(leaves.map(|cut| (&*cut.name, &*cut.from))).collect();
+        for ((begin, first), (end, last)) in
+            begins.iter().flat_map(|begin| ends.iter().map(move |end| (begin, end)))
+        {
+            if places[*first] != places[*last] || !reaches(&inside, first, last) {
+                continue;
+            }
+            let is_whole = (*begin, *end) == (from_text, to_text);
+            if !is_whole && path.contains_key("max_in_flight") {
+                return Err(Error::new(format!(
+                    "the path from `{from}` to `{to}` has `max_in_flight` and crosses nodes: limit the messages \
+                     in flight by the `capacity` of its edges"
+                )));
+            }
             let mut own = path.clone();
-            own.insert("from".to_string(), Value::String(cut.name.clone()));
-            put(parts, node, "path", own);
+            own.insert("from".to_string(), Value::String((*begin).to_string()));
+            own.insert("to".to_string(), Value::String((*end).to_string()));
+            put(parts, &places[*first], "path", own);
         }
     }
     Ok(())

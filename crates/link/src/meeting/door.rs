@@ -23,31 +23,39 @@ const PENDING: usize = 64;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A caller that has said hello.
+#[derive(Debug)]
 struct DoorCaller {
     stream: TcpStream,
     hello: LinkHello,
 }
 
 /// An address that ends of this process listen at.
+#[derive(Debug)]
 struct LinkDoor {
     address: String,
+    /// By the name of the link.
     ends: Mutex<BTreeMap<String, Sender<DoorCaller>>>,
 }
 
 /// The open doors of this process: a listening socket belongs to the process too.
 static DOORS: Mutex<Vec<Weak<LinkDoor>>> = Mutex::new(Vec::new());
 
-/// The callers of one link.
-pub(super) struct Arrivals {
+/// Lets the callers of one link in, until it is dropped.
+#[derive(Debug)]
+pub(super) struct DoorPlate {
     door: Arc<LinkDoor>,
     link: String,
+}
+
+/// The callers of one link.
+pub(super) struct Arrivals {
     callers: Receiver<DoorCaller>,
     /// One that came while an earlier session was still open.
     early: Option<DoorCaller>,
 }
 
 /// Lets callers of a link in at an address.
-pub(super) fn register(address: &str, link: &str) -> Result<Arrivals, Error> {
+pub(super) fn register(address: &str, link: &str) -> Result<(DoorPlate, Arrivals), Error> {
     let door = open(address)?;
     let (sender, callers) = channel();
     if door.ends().contains_key(link) {
@@ -56,10 +64,11 @@ pub(super) fn register(address: &str, link: &str) -> Result<Arrivals, Error> {
         )));
     }
     door.ends().insert(link.to_string(), sender);
-    Ok(Arrivals { door: Arc::clone(&door), link: link.to_string(), callers, early: None })
+    let plate = DoorPlate { door: Arc::clone(&door), link: link.to_string() };
+    Ok((plate, Arrivals { callers, early: None }))
 }
 
-impl Drop for Arrivals {
+impl Drop for DoorPlate {
     fn drop(&mut self) {
         self.door.ends().remove(&self.link);
     }

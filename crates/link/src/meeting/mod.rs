@@ -100,6 +100,8 @@ pub struct MeetingSeat {
     /// Readable when something has changed.
     pub bell: UnixStream,
     seen: u64,
+    /// Its drop frees the name of the link at once, for the next run in this process.
+    _plate: Option<door::DoorPlate>,
 }
 
 impl MeetingSeat {
@@ -116,9 +118,12 @@ impl MeetingSeat {
         while name.len() > thread::NAME_MAX_BYTES {
             name.pop();
         }
-        let arrivals = match &settings.peer {
-            LinkPeer::Listen(address) => Some(door::register(address, &settings.name)?),
-            LinkPeer::Connect(_) => None,
+        let (plate, arrivals) = match &settings.peer {
+            LinkPeer::Listen(address) => {
+                let (plate, arrivals) = door::register(address, &settings.name)?;
+                (Some(plate), Some(arrivals))
+            }
+            LinkPeer::Connect(_) => (None, None),
         };
         let meeting = Arc::new(Meeting {
             settings,
@@ -135,7 +140,7 @@ impl MeetingSeat {
         };
         let cannot = |error| Error::with_source("cannot start the thread of a link", error);
         thread::spawn(&name, body).map_err(cannot)?;
-        Ok(MeetingSeat { meeting, bell, seen: 0 })
+        Ok(MeetingSeat { meeting, bell, seen: 0, _plate: plate })
     }
 
     /// Takes the session that has begun, if there is one.
