@@ -52,9 +52,13 @@ impl Operator for Clock {
     }
 }
 
+/// Messages that do not count: they wait for the link to come up.
+const WARM_UP: u64 = 8;
+
 /// Measures how old the time in a chunk is.
 struct Stop {
     input: Input<Chunk<u8>>,
+    seen: u64,
     times: std::sync::Arc<std::sync::Mutex<Histogram>>,
 }
 
@@ -67,7 +71,10 @@ impl Operator for Stop {
         if let Some(chunk) = self.input.pop(cx) {
             let now_ns = monotonic_ns();
             let sent_ns = chunk.first_chunk().map_or(now_ns, |bytes| u64::from_le_bytes(*bytes));
-            self.times.lock().expect("nobody panics").record(now_ns - sent_ns);
+            self.seen += 1;
+            if self.seen > WARM_UP {
+                self.times.lock().expect("nobody panics").record(now_ns - sent_ns);
+            }
         }
         Ok(Step::Wait)
     }
@@ -160,7 +167,8 @@ fn linked(there: &str, back: &str, bytes: usize, count: u64, period_ns: u64) -> 
         graph.add("to", LinkSink::<Chunk<u8>>::new(settings("there", LinkPeer::Connect(there.to_string()))));
     let from =
         graph.add("from", LinkSource::<Chunk<u8>>::new(settings("back", LinkPeer::Listen(back.to_string()))));
-    let stop = graph.add("stop", Stop { input: Input::default(), times: std::sync::Arc::clone(&times) });
+    let stop =
+        graph.add("stop", Stop { input: Input::default(), seen: 0, times: std::sync::Arc::clone(&times) });
     let quantum = bytes.next_power_of_two();
     graph.connect(clock, |s| &s.out, to, |s| &s.input).quantum(quantum);
     graph.connect(from, |s| &s.out, stop, |s| &s.input).quantum(quantum);
