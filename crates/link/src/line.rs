@@ -119,7 +119,7 @@ impl LinkLine {
         {
             return Err(self.alone(limit_ns, name));
         }
-        let left_ns = limit.map_or(self.settings.patience_ns, |(limit_ns, _)| limit_ns - waited_ns);
+        let left_ns = limit.map_or(self.settings.hold_ns, |(limit_ns, _)| limit_ns - waited_ns);
         let until_ns = cx.in_real_ns(left_ns);
         Ok(LinkConnection::Wait(cx.readable_until(&seat.bell, until_ns)?))
     }
@@ -131,6 +131,11 @@ impl LinkLine {
             OnCut::End | OnCut::Hold => Some((self.settings.hold_ns, "hold")),
             OnCut::Degrade => None,
         }
+    }
+
+    /// Whether there has been no connection for this time.
+    pub fn is_cut_for(&self, time_ns: u64) -> bool {
+        self.open.is_none() && monotonic_ns().saturating_sub(self.since_ns) >= time_ns
     }
 
     fn alone(&self, limit_ns: u64, name: &str) -> Error {

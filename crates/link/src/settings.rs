@@ -15,8 +15,8 @@ pub enum OnCut {
     /// in flight is sent again. Meanwhile the edge before the link fills.
     #[default]
     Hold,
-    /// The run goes on for as long as it takes. Messages that the link cannot take meanwhile are dropped and
-    /// counted, at both ends.
+    /// The run goes on for as long as it takes; a producer whose input has ended waits for the time `hold`.
+    /// Messages that the link cannot take meanwhile are dropped and counted, at both ends.
     Degrade,
 }
 

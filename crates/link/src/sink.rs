@@ -273,6 +273,10 @@ impl<M: Carried> LinkSink<M> {
             while self.input.pop(cx).is_some() {
                 self.books.give_up_next();
             }
+            // Nothing more will come: the run need not wait for ever.
+            if self.input.is_ended(cx) && self.line.is_cut_for(self.line.settings.hold_ns) {
+                return Step::Done;
+            }
         }
         step
     }

@@ -183,6 +183,12 @@ fn run(
     running: &Shared,
 ) -> io::Result<()> {
     let name = pipeline.name().to_string();
+    let control = pipeline.control.as_ref().map(|path| {
+        format!(
+            "not obtained: control socket {}: nodes serve none: stop the run with `onbeat deploy`",
+            path.display()
+        )
+    });
     let started = std::fs::create_dir_all(&pipeline.output)
         .map_err(|error| format!("output folder `{}`: cannot be created: {error}", pipeline.output.display()))
         .and_then(|()| {
@@ -194,7 +200,8 @@ fn run(
         Err(error) => return write_line(&mut writer, &NodeReply::Failed(error)),
     };
     let missing = crate::documents::not_obtained(run.obtained());
-    let notes = missing.chain(run.notes().iter().map(|note| format!("note: {note}"))).collect();
+    let notes = run.notes().iter().map(|note| format!("note: {note}"));
+    let notes = missing.chain(notes).chain(control).collect();
     write_line(&mut writer, &NodeReply::Started { notes })?;
     to_stderr(&format!("onbeat node: {name}: started by {from}\n"));
     let handle = run.handle();

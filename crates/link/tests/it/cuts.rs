@@ -99,6 +99,23 @@ fn the_run_goes_on_without_the_link() {
 }
 
 #[test]
+fn a_run_that_goes_on_without_the_link_ends_with_its_source() {
+    let (mut sink, source, relay) = relayed("gone", OnCut::Degrade);
+    sink.hold_ns = 200_000_000;
+    let run = consumer::<u64>(source).0.start(&Options::default()).unwrap();
+    meanwhile(&relay, 1, |relay| {
+        relay.hold(true);
+        relay.cut();
+    });
+    let record = paced(1_500, sink).run(&Options::default()).unwrap();
+    let end = &record.links[0];
+    assert_eq!(end.messages + end.dropped, 1_500, "{end:?}");
+    assert!(end.dropped > 0 && record.result.lost == end.in_flight, "{end:?} {:?}", record.result);
+    run.stop();
+    run.wait().unwrap();
+}
+
+#[test]
 fn a_cut_ends_the_run() {
     let (sink, source, relay) = relayed("ended", OnCut::End);
     let (consumer, _) = consumer::<u64>(source);
