@@ -285,7 +285,10 @@ fn report(ends: &Receiver<NodeEnd>, arguments: &DeployArguments, records: &Path)
             failures.push(CommandError::new(format!("node `{name}`: {}", record.result.reason)));
         }
         if !arguments.quiet {
-            let facts = RunFacts { position_ns, output: records, record: Some(&path) };
+            // The files are where the node wrote them.
+            let output = record.config.get("output").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let output = PathBuf::from(format!("{name}:{output}"));
+            let facts = RunFacts { position_ns, output: &output, record: Some(&path) };
             let colour = crate::stderr::may_colour(std::io::stdout().is_terminal());
             let text = views::view(OutputFormat::Human, colour).text(&documents::run(&record, &facts));
             output::to_stdout(&format!("{text}\n"))?;

@@ -127,7 +127,11 @@ fn listen(arguments: &NodeArguments) -> Result<TcpListener, CommandError> {
             format!("--listen {listen}: other machines could run pipelines here, and read and write files");
         return Err(CommandError::new(text).help("if all who reach this address are trusted, add --insecure"));
     }
-    TcpListener::bind(listen).map_err(cannot)
+    TcpListener::bind(listen).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => CommandError::new(format!("--listen {listen}: {error}"))
+            .help("another `onbeat node` may run there already; choose another port"),
+        _ => cannot(error),
+    })
 }
 
 /// Serves one deployment.
