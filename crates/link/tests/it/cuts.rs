@@ -3,7 +3,9 @@
 use crate::relay::Relay;
 use crate::{consumer, ends, run_both};
 use onbeat_link::{LinkPeer, LinkSettings, LinkSink, OnCut};
+use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_runtime::{Graph, Options};
+use std::sync::Arc;
 use std::time::Duration;
 
 const BEAT: u64 = 30_000_000;
@@ -58,6 +60,48 @@ fn nothing_is_lost_or_doubled_while_it_is_held() {
     assert!(to.cuts > 0 && from.cuts > 0, "{to:?} {from:?}");
     assert_eq!((to.messages, from.messages, to.dropped, to.in_flight), (4_000, 4_000, 0, 0));
     assert!(to.cut_ns > 0);
+}
+
+/// Random faults, one after the other: 1000 take two minutes, with `ONBEAT_FAULTS=1000`.
+#[test]
+fn random_faults_lose_and_double_nothing() {
+    let faults: u64 = std::env::var("ONBEAT_FAULTS").map_or(15, |text| text.parse().expect("a number"));
+    let (sink, source, relay) = relayed("soak", OnCut::Hold);
+    let (consumer, found) = consumer::<u64>(source);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (over, flag) = (Arc::clone(&is_over), Arc::clone(&is_over));
+    let mut graph = Graph::new("producer");
+    let mut n = 0_u64;
+    let numbers = graph.source("numbers", move || {
+        std::thread::sleep(Duration::from_micros(100));
+        n += 1;
+        (!over.load(Ordering::Relaxed)).then_some(n - 1)
+    });
+    let to = graph.add("to", LinkSink::<u64>::new(sink));
+    graph.connect(numbers, |s| &s.out, to, |s| &s.input);
+    onbeat_os::thread::spawn("faults", move || {
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..faults {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (kind, pause_ms) = (random >> 62, (random >> 40) % 120);
+            relay.hold(kind != 0);
+            if kind != 1 {
+                relay.cut();
+            }
+            std::thread::sleep(Duration::from_millis(pause_ms));
+            relay.hold(false);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        flag.store(true, Ordering::Relaxed);
+    })
+    .unwrap();
+    let (one, other) = run_both(graph, consumer);
+    let (one, other) = (one.unwrap(), other.unwrap());
+    let (to, from) = (&one.links[0], &other.links[0]);
+    assert_eq!((to.messages, to.dropped, to.in_flight), (from.messages, 0, 0));
+    let found = found.lock().unwrap();
+    assert!(found.iter().copied().eq(0..to.messages), "{} of {}", found.len(), to.messages);
+    assert!(to.cuts > 0, "{to:?}");
 }
 
 #[test]

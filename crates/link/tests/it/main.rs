@@ -61,7 +61,7 @@ fn run_both(one: Graph, other: Graph) -> (Result<Record, RunError>, Result<Recor
 fn watchdog() -> Sender<()> {
     let (sender, receiver) = channel::<()>();
     let wait = move || {
-        if receiver.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout) {
+        if receiver.recv_timeout(Duration::from_secs(600)) == Err(RecvTimeoutError::Timeout) {
             std::process::abort();
         }
     };
