@@ -103,29 +103,26 @@ fn the_receivers_write_the_same_files_on_one_node_and_on_three() {
     }
 }
 
-#[test]
-fn a_node_that_is_killed_is_said() {
-    let place = Place::new();
-    let mut nodes: Vec<NodeProcess> = (0..2).map(|_| NodeProcess::start()).collect();
-    fs::write(place.path("hosts.toml"), hosts(&nodes, &[&["iq", "tune", "channel"]], "on_cut = \"end\""))
-        .unwrap();
+/// Starts the FM receiver on two nodes, in real time and for long.
+fn begin(place: &Place, nodes: &[NodeProcess], links: &str) -> Child {
+    fs::write(place.path("hosts.toml"), hosts(nodes, &[&["iq", "tune", "channel"]], links)).unwrap();
     let pipeline = examples().join("fm_receiver.toml");
     let set = format!("output={}", place.path("out").display());
-    let child = place.start(&[
-        "deploy",
-        pipeline.to_str().unwrap(),
-        "hosts.toml",
-        "--records",
-        "records",
-        "--set",
-        &set,
-        "--set",
-        "iq.repeat=1000",
-    ]);
+    let pipeline = pipeline.to_str().unwrap();
+    let deploy = ["deploy", pipeline, "hosts.toml", "--records", "records", "--set", &set];
+    let child = place.start(&[&deploy[..], &["--set", "iq.repeat=1000"]].concat());
     let begun =
         || fs::read_to_string(nodes[1].place.path("stderr.txt")).ok()?.contains("started").then_some(());
     until("the part starts", begun).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
+    child
+}
+
+#[test]
+fn a_node_that_is_killed_is_said() {
+    let place = Place::new();
+    let mut nodes: Vec<NodeProcess> = (0..2).map(|_| NodeProcess::start()).collect();
+    let child = begin(&place, &nodes, "on_cut = \"end\"");
     nodes[1].child.kill().unwrap();
     let answer = place.end(child);
     assert_eq!(answer.status, Some(1), "{answer:?}");
@@ -138,24 +135,7 @@ fn a_node_that_is_killed_is_said() {
 fn an_interruption_ends_all_parts_in_order() {
     let place = Place::new();
     let nodes: Vec<NodeProcess> = (0..2).map(|_| NodeProcess::start()).collect();
-    fs::write(place.path("hosts.toml"), hosts(&nodes, &[&["iq", "tune", "channel"]], "")).unwrap();
-    let pipeline = examples().join("fm_receiver.toml");
-    let set = format!("output={}", place.path("out").display());
-    let child = place.start(&[
-        "deploy",
-        pipeline.to_str().unwrap(),
-        "hosts.toml",
-        "--records",
-        "records",
-        "--set",
-        &set,
-        "--set",
-        "iq.repeat=1000",
-    ]);
-    let begun =
-        || fs::read_to_string(nodes[1].place.path("stderr.txt")).ok()?.contains("started").then_some(());
-    until("the part starts", begun).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let child = begin(&place, &nodes, "");
     let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let answer = place.end(child);
