@@ -102,7 +102,7 @@ pub struct Place {
     pub next: u64,
     /// Of a consumer: the instance of the producer whose messages it counts, if it has heard of one.
     pub of: Option<u64>,
-    /// Of a consumer: most messages that may be in flight.
+    /// Most messages that the end lets be in flight. The smaller number of both ends holds.
     pub window: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The kinds of operators for pipeline files.
 
 use crate::carry::Carried;
-use crate::settings::{HEARTBEAT_NS, LinkPeer, LinkSettings, OnCut, PATIENCE_NS, WINDOW};
+use crate::settings::{HEARTBEAT_NS, LinkPeer, LinkSettings, OnCut, PATIENCE_NS, WINDOW, is_address};
 use crate::{LinkSink, LinkSource};
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Error, Folders, Kind, Registry, Seconds};
@@ -80,8 +80,7 @@ fn settings(p: &LinkParameters) -> Result<LinkSettings, Error> {
         }
     };
     let address = peer.address();
-    let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-    if port.is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+    if !is_address(address, 0) {
         let shown: String = address.chars().take(260).flat_map(char::escape_debug).collect();
         return Err(Error::new(format!(
             "the address `{shown}` must be a host and a port from 0 to 65535, such as `127.0.0.1:7000`"

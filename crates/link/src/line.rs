@@ -25,7 +25,7 @@ pub(crate) struct OpenStream {
 pub(crate) enum LinkConnection {
     /// The connection is open.
     Open,
-    /// It has just been opened; what the other end says of itself.
+    /// It has just been opened; what the other end says of itself, with the window of the link.
     New(LinkHello),
     /// There is none: result of the step, unless the operator has more to do.
     Wait(Step),
@@ -102,7 +102,8 @@ impl LinkLine {
         }
         let limit = self.limit();
         let Some(seat) = &mut self.seat else { return Ok(LinkConnection::GivenUp) };
-        if let Some(LinkSession { stream, other, address }) = seat.session()? {
+        if let Some(LinkSession { stream, mut other, address }) = seat.session()? {
+            other.place.window = other.place.window.clamp(1, self.settings.window);
             if self.peer.is_some() {
                 self.cut_ns += monotonic_ns().saturating_sub(self.since_ns);
             }

@@ -59,6 +59,13 @@ pub struct LinkSettings {
     pub is_insecure: bool,
 }
 
+/// Whether a text is a host and a port. The host is not resolved.
+pub(crate) fn is_address(text: &str, least_port: u16) -> bool {
+    let port =
+        text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    matches!(port, Some(Ok(port)) if port >= least_port)
+}
+
 /// Usual number of messages in flight.
 pub const WINDOW: u32 = 16;
 /// Usual waits for a connection.

@@ -295,9 +295,7 @@ impl<M: Carried> Operator for LinkSink<M> {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match self.line.connect(cx)? {
             LinkConnection::Open => {}
-            LinkConnection::New(mut other) => {
-                // Kept messages hold chunks of the input's store, which has no more than this end's window.
-                other.place.window = other.place.window.clamp(1, self.line.settings.window);
+            LinkConnection::New(other) => {
                 self.outgoing.clear();
                 self.has_said_end = false;
                 let resumed = self.books.resume(self.line.identity.instance, other.place);

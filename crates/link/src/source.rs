@@ -37,6 +37,8 @@ pub struct LinkSource<M: Carried> {
     waiting: Option<(MessageHead, usize)>,
     /// Frames on their way to the producer.
     answer: Vec<u8>,
+    /// Most messages in flight, as both ends allow.
+    window: u32,
     tell_at_ns: Option<u64>,
     leave_by_ns: Option<u64>,
     /// Whether the stream has ended, or this end has told that it needs no more.
@@ -68,6 +70,7 @@ impl<M: Carried> LinkSource<M> {
             left: None,
             waiting: None,
             answer: Vec::new(),
+            window: 1,
             tell_at_ns: None,
             leave_by_ns: None,
             is_ended: false,
@@ -184,7 +187,7 @@ impl<M: Carried> LinkSource<M> {
 
     /// Tells the producer how much was taken, if it is time to.
     fn tell(&mut self, is_idle: bool) -> Result<(), LinkTrouble> {
-        if let Some(next) = self.books.tell_next(is_idle, self.line.settings.window) {
+        if let Some(next) = self.books.tell_next(is_idle, self.window) {
             self.tell_at_ns = None;
             write_head(&mut self.answer, &Head::Taken(next, false), 0).map_err(std::io::Error::from)?;
         }
@@ -202,7 +205,7 @@ impl<M: Carried> LinkSource<M> {
 
     /// Puts the last words into `answer`: how much was taken, and why no more will be.
     fn say(&mut self, outcome: Option<Outcome>) {
-        let taken = Head::Taken(self.books.place(0).next, false);
+        let taken = Head::Taken(self.books.place().next, false);
         for head in std::iter::once(taken).chain(outcome.map(Head::Closed)) {
             write_head(&mut self.answer, &head, 0).expect("a head without text is short");
         }
@@ -264,7 +267,7 @@ impl<M: Carried> Operator for LinkSource<M> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.line.start(self.books.place(self.line.settings.window))
+        self.line.start(self.books.place())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
@@ -277,6 +280,7 @@ impl<M: Carried> Operator for LinkSource<M> {
             LinkConnection::New(other) => {
                 (self.arriving, self.waiting) = (None, None);
                 self.answer.clear();
+                self.window = other.place.window;
                 self.names = [self.line.settings.name.as_str().into(), other.node.as_str().into()];
                 self.least_ns = u64::MAX;
                 let replaced = self.books.replaced();
@@ -299,7 +303,7 @@ impl<M: Carried> Operator for LinkSource<M> {
             Ok(step) => Ok(step),
             Err(LinkTrouble::Failed(error)) => Err(error),
             Err(LinkTrouble::Cut(error)) => {
-                self.line.cut(&error, self.books.place(self.line.settings.window))?;
+                self.line.cut(&error, self.books.place())?;
                 self.is_ended = false;
                 Ok(Step::Again)
             }

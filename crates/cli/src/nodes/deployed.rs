@@ -86,7 +86,12 @@ fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<DeployedJ
         .plan
         .edges
         .iter()
-        .map(|edge| TypedEdge { from: edge.from.clone(), to: edge.to.clone(), message: edge.message.clone() })
+        .map(|edge| TypedEdge {
+            from: edge.from.clone(),
+            to: edge.to.clone(),
+            message: edge.message.clone(),
+            capacity: edge.capacity,
+        })
         .collect();
     let parts = split(&table, &edges, &hosts, pipeline.name()).map_err(wrong)?;
     let records = arguments.records.clone().unwrap_or(pipeline.output);

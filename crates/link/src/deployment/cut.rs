@@ -5,6 +5,7 @@ use onbeat_runtime::Error;
 use toml::{Table, Value};
 
 /// An edge between two nodes.
+#[derive(Clone)]
 pub(super) struct CutEdge {
     /// Name of the link, and of the operators at both ends.
     pub name: String,
@@ -12,8 +13,16 @@ pub(super) struct CutEdge {
     pub to: String,
     /// What the kinds of its message type end with.
     suffix: &'static str,
-    capacity: Option<i64>,
+    capacity: i64,
     waits: bool,
+}
+
+impl CutEdge {
+    /// Messages in flight over the link. Of an edge that waits, at most its capacity is in flight or in a
+    /// queue, with one message in each of the two queues beside the link.
+    fn window(&self) -> i64 {
+        if self.waits { (self.capacity - 2).max(1) } else { 1 }
+    }
 }
 
 pub(super) fn cut(edge: &Table, edges: &[TypedEdge], cuts: &mut Vec<CutEdge>) -> Result<CutEdge, Error> {
@@ -23,8 +32,8 @@ pub(super) fn cut(edge: &Table, edges: &[TypedEdge], cuts: &mut Vec<CutEdge>) ->
         return Err(Error::new(format!("{what} has `initial`: put both operators on one node")));
     }
     let is_it = |typed: &&TypedEdge| matches(from, &typed.from) && matches(to, &typed.to);
-    let message = edges.iter().find(is_it).map(|typed| typed.message.as_str()).unwrap_or_default();
-    let suffix = match message {
+    let typed = edges.iter().find(is_it).ok_or_else(|| Error::new(format!("{what} is not in the plan")))?;
+    let suffix = match typed.message.as_str() {
         "Chunk<f32>" => "",
         "Chunk<Complex<f32>>" => ".complex",
         "Chunk<u8>" => ".bytes",
@@ -32,9 +41,8 @@ pub(super) fn cut(edge: &Table, edges: &[TypedEdge], cuts: &mut Vec<CutEdge>) ->
         "f64" => ".value",
         "String" => ".text",
         "Frame" => ".frames",
-        _ => {
-            let text =
-                format!("{what} carries {message}, which links do not: put both operators on one node");
+        other => {
+            let text = format!("{what} carries {other}, which links do not: put both operators on one node");
             return Err(Error::new(text));
         }
     };
@@ -45,16 +53,16 @@ pub(super) fn cut(edge: &Table, edges: &[TypedEdge], cuts: &mut Vec<CutEdge>) ->
         number += 1;
         name = format!("{base}-{number}");
     }
-    let made = |name: String| CutEdge {
+    let made = CutEdge {
         name,
         from: operator(from).to_string(),
         to: operator(to).to_string(),
         suffix,
-        capacity: edge.get("capacity").and_then(Value::as_integer),
+        capacity: i64::try_from(typed.capacity).unwrap_or(i64::MAX),
         waits: matches!(text(edge, "when_full"), "" | "wait"),
     };
-    cuts.push(made(name.clone()));
-    Ok(made(name))
+    cuts.push(made.clone());
+    Ok(made)
 }
 
 /// Whether an end of an edge in the file is this one of the plan: with or without its port, or inside of a
@@ -68,16 +76,10 @@ fn matches(file: &str, plan: &str) -> bool {
     }
 }
 
-/// Usual capacity of an edge.
-const CAPACITY: i64 = 4;
-
-/// Settings of a link: of an edge that waits, at most its capacity is in flight or in a queue, with one
-/// message in each of the two queues beside the link.
+/// Settings of a link.
 pub(super) fn link_settings(cut: &CutEdge, defaults: &Table) -> Table {
     let mut settings = defaults.clone();
-    let capacity = cut.capacity.unwrap_or(CAPACITY);
-    let window = if cut.waits { (capacity - 2).max(1) } else { 1 };
-    settings.entry("window").or_insert(Value::Integer(window));
+    settings.entry("window").or_insert(Value::Integer(cut.window()));
     settings
 }
 
@@ -96,9 +98,7 @@ pub(super) fn ends(cut: &CutEdge, settings: &Table, listen: &str) -> [Table; 2] 
 pub(super) fn edges_of(edge: &Table, cut: &CutEdge, settings: &Table) -> [Table; 2] {
     let mut inward = edge.clone();
     inward.insert("to".to_string(), Value::String(cut.name.clone()));
-    let has_own_window = settings.get("window").and_then(Value::as_integer)
-        != Some((cut.capacity.unwrap_or(CAPACITY) - 2).max(1));
-    if cut.waits && !has_own_window {
+    if cut.waits && settings.get("window").and_then(Value::as_integer) == Some(cut.window()) {
         inward.insert("capacity".to_string(), Value::Integer(1));
     }
     let mut outward = edge.clone();

@@ -1,5 +1,6 @@
 //! The deployment file: which operator runs on which node.
 
+use crate::settings::is_address;
 use onbeat_runtime::Error;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,8 +88,7 @@ impl Hosts {
                 return Err(Error::new(text));
             }
             for (key, address) in [("endpoint", &node.endpoint), ("links", &node.links())] {
-                let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-                if port.is_none_or(|(_, port)| !matches!(port.parse::<u16>(), Ok(1..))) {
+                if !is_address(address, 1) {
                     return Err(Error::new(format!(
                         "`{key}` of node `{name}` is `{address}`: it must be a host and a port, such as \
                          `192.168.0.7:7400`"

@@ -28,6 +28,8 @@ pub struct TypedEdge {
     pub to: String,
     /// Rust's name of the type.
     pub message: String,
+    /// Most messages in its queue.
+    pub capacity: usize,
 }
 
 /// Keys that depend on the machine, which the pipeline as a whole is checked without.
@@ -192,6 +194,7 @@ mod tests {
             from: from.to_string(),
             to: to.to_string(),
             message: message.to_string(),
+            capacity: 8,
         };
         vec![edge("iq.out", "demod.in", "Chunk<Complex<f32>>"), edge("demod.out", "end.in", "Chunk<f32>")]
     }

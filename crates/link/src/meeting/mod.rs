@@ -342,7 +342,7 @@ impl Meeting {
             instance: self.identity.instance,
             session,
             message: self.identity.message.to_string(),
-            place,
+            place: Place { window: self.settings.window, ..place },
         }
     }
 

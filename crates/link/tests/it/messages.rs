@@ -49,6 +49,20 @@ fn a_slow_consumer_holds_the_producer() {
 }
 
 #[test]
+fn the_smaller_window_of_both_ends_holds() {
+    for (ours, theirs) in [(1, 64), (64, 1)] {
+        let (mut sink, mut source) = ends("windows");
+        (sink.window, source.window) = (ours, theirs);
+        let (consumer, found) = consumer::<u64>(source);
+        let (one, other) = run_both(producer((0..200_u64).collect(), sink), consumer);
+        one.unwrap();
+        let record = other.unwrap();
+        assert_eq!(found.lock().unwrap().len(), 200);
+        assert_eq!((record.links[0].messages, record.links[0].dropped), (200, 0));
+    }
+}
+
+#[test]
 fn the_failure_of_one_run_fails_the_other() {
     let (sink, source) = ends("failing");
     let mut graph = Graph::new("producer");

@@ -75,6 +75,10 @@ fn strangers_do_no_harm() {
     let (graph, found) = consumer::<u64>(source);
     let run = graph.start(&Options::default()).unwrap();
     let dog = watchdog();
+    // The operator opens the door a moment after the start.
+    while TcpStream::connect(&address).is_err() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
     // A length of 4 GB, garbage, an answer before the question, and many that say nothing.
     for bytes in [&[0xff_u8; 64][..], b"GET / HTTP/1.1\r\n\r\n", &[2, 0, 0, 0, 0, 0, 0, 0, 5, 0]] {
         let mut stranger = TcpStream::connect(&address).unwrap();

@@ -140,7 +140,12 @@ fn check(pieces: &[Piece]) -> bool {
         .plan
         .edges
         .iter()
-        .map(|edge| TypedEdge { from: edge.from.clone(), to: edge.to.clone(), message: edge.message.clone() })
+        .map(|edge| TypedEdge {
+            from: edge.from.clone(),
+            to: edge.to.clone(),
+            message: edge.message.clone(),
+            capacity: edge.capacity,
+        })
         .collect();
     if one.start().unwrap().wait().is_err() {
         // Streams of different rates do not add up.
