@@ -5,8 +5,10 @@ use crate::{consumer, ends, run_both};
 use onbeat_link::{LinkPeer, LinkSettings, LinkSink, OnCut};
 use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
 use onbeat_runtime::{Graph, Options};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+type Found = Arc<Mutex<Vec<u64>>>;
 
 const BEAT: u64 = 30_000_000;
 
@@ -36,10 +38,13 @@ fn paced(count: u64, settings: LinkSettings) -> Graph {
     graph
 }
 
-/// Does something to the relay again and again, in a thread.
-fn meanwhile(relay: &Relay, times: usize, what: impl Fn(&Relay) + Send + 'static) {
-    let relay = relay.clone();
+/// Does something to the relay again and again, in a thread, once something has come through.
+fn meanwhile(relay: &Relay, found: &Found, times: usize, what: impl Fn(&Relay) + Send + 'static) {
+    let (relay, found) = (relay.clone(), Arc::clone(found));
     let body = move || {
+        while found.lock().unwrap().is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         for _ in 0..times {
             std::thread::sleep(Duration::from_millis(50));
             what(&relay);
@@ -52,7 +57,7 @@ fn meanwhile(relay: &Relay, times: usize, what: impl Fn(&Relay) + Send + 'static
 fn nothing_is_lost_or_doubled_while_it_is_held() {
     let (sink, source, relay) = relayed("held", OnCut::Hold);
     let (consumer, found) = consumer::<u64>(source);
-    meanwhile(&relay, 8, Relay::cut);
+    meanwhile(&relay, &found, 8, Relay::cut);
     let (one, other) = run_both(paced(4_000, sink), consumer);
     let (one, other) = (one.unwrap(), other.unwrap());
     assert_eq!(*found.lock().unwrap(), (0..4_000).collect::<Vec<u64>>());
@@ -109,7 +114,7 @@ fn a_partition_is_survived() {
     let (sink, source, relay) = relayed("split", OnCut::Hold);
     let (consumer, found) = consumer::<u64>(source);
     // Longer than three signs of life, so that both ends part.
-    meanwhile(&relay, 3, |relay| {
+    meanwhile(&relay, &found, 3, |relay| {
         relay.hold(true);
         std::thread::sleep(Duration::from_nanos(5 * BEAT));
         relay.hold(false);
@@ -124,7 +129,7 @@ fn a_partition_is_survived() {
 fn the_run_goes_on_without_the_link() {
     let (sink, source, relay) = relayed("degraded", OnCut::Degrade);
     let (consumer, found) = consumer::<u64>(source);
-    meanwhile(&relay, 4, |relay| {
+    meanwhile(&relay, &found, 4, |relay| {
         relay.hold(true);
         relay.cut();
         std::thread::sleep(Duration::from_millis(60));
@@ -146,8 +151,9 @@ fn the_run_goes_on_without_the_link() {
 fn a_run_that_goes_on_without_the_link_ends_with_its_source() {
     let (mut sink, source, relay) = relayed("gone", OnCut::Degrade);
     sink.hold_ns = 200_000_000;
-    let run = consumer::<u64>(source).0.start(&Options::default()).unwrap();
-    meanwhile(&relay, 1, |relay| {
+    let (consumer, found) = consumer::<u64>(source);
+    let run = consumer.start(&Options::default()).unwrap();
+    meanwhile(&relay, &found, 1, |relay| {
         relay.hold(true);
         relay.cut();
     });
@@ -162,8 +168,8 @@ fn a_run_that_goes_on_without_the_link_ends_with_its_source() {
 #[test]
 fn a_cut_ends_the_run() {
     let (sink, source, relay) = relayed("ended", OnCut::End);
-    let (consumer, _) = consumer::<u64>(source);
-    meanwhile(&relay, 1, Relay::cut);
+    let (consumer, found) = consumer::<u64>(source);
+    meanwhile(&relay, &found, 1, Relay::cut);
     let (one, other) = run_both(paced(100_000, sink), consumer);
     for error in [one.unwrap_err().to_string(), other.unwrap_err().to_string()] {
         assert!(error.contains("link `ended`: the connection with") && error.contains("was cut"), "{error}");
@@ -173,8 +179,8 @@ fn a_cut_ends_the_run() {
 #[test]
 fn a_silent_end_is_noticed() {
     let (sink, source, relay) = relayed("silent", OnCut::End);
-    let (consumer, _) = consumer::<u64>(source);
-    meanwhile(&relay, 1, |relay| relay.hold(true));
+    let (consumer, found) = consumer::<u64>(source);
+    meanwhile(&relay, &found, 1, |relay| relay.hold(true));
     let (one, other) = run_both(paced(100_000, sink), consumer);
     for error in [one.unwrap_err().to_string(), other.unwrap_err().to_string()] {
         assert!(error.contains("the other end was silent for 90 ms"), "{error}");
@@ -203,7 +209,7 @@ fn a_producer_that_comes_back_as_another_run_is_taken() {
     let killed = Relay::to(sink.peer.address());
     let mut first = sink.clone();
     first.peer = LinkPeer::Connect(killed.address.clone());
-    first.patience_ns = 500_000_000;
+    first.patience_ns = 3_000_000_000;
     let one = paced(100_000, first).start(&Options::default()).unwrap();
     while found.lock().unwrap().len() < 50 {
         std::thread::sleep(Duration::from_millis(1));

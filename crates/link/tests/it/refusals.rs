@@ -23,7 +23,7 @@ fn types_are_compared() {
 #[test]
 fn two_producers_are_no_link() {
     let (sink, mut other) = ends("twice");
-    other.patience_ns = 300_000_000;
+    other.patience_ns = 3_000_000_000;
     let one = producer(vec![1_u64], other).start(&Options::default()).unwrap();
     let error = producer(vec![1_u64], sink).run(&Options::default()).unwrap_err().to_string();
     assert!(error.contains("both ends are a `link.sink`"), "{error}");
@@ -35,7 +35,7 @@ fn two_producers_are_no_link() {
 fn an_unknown_name_is_said() {
     let (mut sink, source) = ends("right");
     sink.name = "wrong".to_string();
-    sink.patience_ns = 200_000_000;
+    sink.patience_ns = 2_000_000_000;
     let run = consumer::<u64>(source).0.start(&Options::default()).unwrap();
     let error = producer(vec![1_u64], sink).run(&Options::default()).unwrap_err().to_string();
     assert!(error.contains("there is no link `wrong`") && error.contains("`right`"), "{error}");

@@ -52,6 +52,10 @@ impl Relay {
                     break;
                 }
             }
+            // What holds tells neither end that the other has gone.
+            while state.is_held.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             let _gone = (from.shutdown(Shutdown::Read), to.shutdown(Shutdown::Write));
         });
     }
