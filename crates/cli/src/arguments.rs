@@ -93,6 +93,9 @@ pub enum Command {
     /// Run a pipeline on several nodes, and report the results of all
     #[command(before_help = nodes::DEPLOY_EXAMPLES, after_help = EXIT_STATUS)]
     Deploy(nodes::DeployArguments),
+    /// Make identities for nodes, so that deployments are encrypted and both sides prove their names
+    #[command(before_help = nodes::IDENTITY_EXAMPLES)]
+    Identity(nodes::IdentityArguments),
     /// Print the JSON Schema of pipeline files, for editors
     Schema,
     /// Print a shell completion script

@@ -1,12 +1,17 @@
 //! The kinds of operators for pipeline files.
 
 use crate::carry::Carried;
-use crate::settings::{HEARTBEAT_NS, LinkPeer, LinkSettings, OnCut, PATIENCE_NS, WINDOW, is_address};
+use crate::settings::{
+    HEARTBEAT_NS, LinkPeer, LinkSecurity, LinkSettings, OnCut, PATIENCE_NS, WINDOW, is_address,
+};
+use crate::tls::Identity;
 use crate::{LinkSink, LinkSource};
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Error, Folders, Kind, Registry, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Most messages in flight.
 const WINDOW_LIMIT: u32 = 65_536;
@@ -42,8 +47,15 @@ struct LinkParameters {
     /// Time between signs of life. After three without one, the connection is cut.
     #[serde(default = "usual_heartbeat")]
     heartbeat: Seconds,
-    /// Allows a link to another machine. It is not encrypted, and every program that reaches the port can be
-    /// the other end.
+    /// Folder with `authority.pem`, `certificate.pem` and `key.pem`, beside the pipeline. With
+    /// it, the link is encrypted by TLS 1.3, and both ends prove their names; `onbeat identity` makes one.
+    #[serde(default)]
+    identity: Option<PathBuf>,
+    /// Name of the node at the other end, as in its certificate. Goes with `identity`.
+    #[serde(default)]
+    peer: Option<String>,
+    /// Allows a link to another machine without an `identity`. It is not encrypted, and every program that
+    /// reaches the port can be the other end.
     #[serde(default)]
     insecure: bool,
 }
@@ -60,7 +72,27 @@ fn usual_heartbeat() -> Seconds {
     Seconds(HEARTBEAT_NS as f64 / 1e9)
 }
 
-fn settings(p: &LinkParameters) -> Result<LinkSettings, Error> {
+fn security(p: &LinkParameters, folders: &Folders) -> Result<LinkSecurity, Error> {
+    match (&p.identity, &p.peer, p.insecure) {
+        (None, None, false) => Ok(LinkSecurity::Loopback),
+        (None, None, true) => Ok(LinkSecurity::Insecure),
+        (Some(_), _, true) => {
+            Err(Error::new("`identity` and `insecure = true` contradict each other: remove one of them"))
+        }
+        (Some(folder), Some(peer), false) => Ok(LinkSecurity::Proved {
+            identity: Arc::new(Identity::load(&folders.input(folder))?),
+            peer: peer.clone(),
+        }),
+        (Some(_), None, false) => Err(Error::new(
+            "`identity` needs `peer`: the name of the node at the other end, as in its certificate",
+        )),
+        (None, Some(peer), _) => Err(Error::new(format!(
+            "`peer` is `{peer}`, but this end has no `identity` (of a node: `onbeat node --identity DIR`)"
+        ))),
+    }
+}
+
+fn settings(p: &LinkParameters, folders: &Folders) -> Result<LinkSettings, Error> {
     if p.link.is_empty() || p.link.len() > NAME_LIMIT || p.link.chars().any(char::is_control) {
         let shown: String = p.link.chars().take(NAME_LIMIT).flat_map(char::escape_debug).collect();
         return Err(Error::new(format!(
@@ -92,7 +124,7 @@ fn settings(p: &LinkParameters) -> Result<LinkSettings, Error> {
         patience_ns: time_ns("patience", p.patience)?,
         hold_ns: time_ns("hold", p.hold)?,
         heartbeat_ns: time_ns("heartbeat", p.heartbeat)?.max(1_000_000),
-        is_insecure: p.insecure,
+        security: security(p, folders)?,
         ..LinkSettings::new(&p.link, peer)
     })
 }
@@ -109,12 +141,12 @@ fn time_ns(name: &str, time: Seconds) -> Result<u64, Error> {
     Ok((time.0 * 1e9) as u64)
 }
 
-fn sink<M: Carried>(p: &LinkParameters, _: &Folders) -> Result<LinkSink<M>, Error> {
-    Ok(LinkSink::new(settings(p)?))
+fn sink<M: Carried>(p: &LinkParameters, folders: &Folders) -> Result<LinkSink<M>, Error> {
+    Ok(LinkSink::new(settings(p, folders)?))
 }
 
-fn source<M: Carried>(p: &LinkParameters, _: &Folders) -> Result<LinkSource<M>, Error> {
-    Ok(LinkSource::new(settings(p)?))
+fn source<M: Carried>(p: &LinkParameters, folders: &Folders) -> Result<LinkSource<M>, Error> {
+    Ok(LinkSource::new(settings(p, folders)?))
 }
 
 /// Adds the kinds of both ends for one message type.

@@ -13,6 +13,7 @@
 //! | `carry` | the message types that links carry |
 //! | `clocks` | by how much the other clock is ahead, and how sure that is |
 //! | `meeting` | the thread beside each end: finds the other end, exchanges signs of life |
+//! | `stream`, `tls` | connections, encrypted or not |
 //! | `deployment` | one pipeline, cut into a part for each node |
 //! | `settings`, `kinds` | settings, and the kinds for pipeline files |
 //!
@@ -31,10 +32,14 @@ mod meeting;
 mod settings;
 mod sink;
 mod source;
+mod stream;
+mod tls;
 
 pub use carry::{Arriving, Carried, CarriedSample, VALUE_LIMIT, read_value, write_value};
 pub use frame::{ChunkHead, Constant, MessageHead};
 pub use kinds::{add_kinds, add_kinds_of};
-pub use settings::{LinkPeer, LinkSettings, OnCut};
+pub use settings::{LinkPeer, LinkSecurity, LinkSettings, OnCut};
 pub use sink::LinkSink;
 pub use source::LinkSource;
+pub use stream::{LinkStream, SharedStream, answer, call};
+pub use tls::{Authority, Identity};

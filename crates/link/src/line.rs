@@ -3,13 +3,13 @@
 use crate::clocks::Offset;
 use crate::frame::{FrameReader, Head, LinkHello, LinkRole, Outcome, Place, write_head};
 use crate::meeting::{LinkIdentity, LinkSession, MeetingSeat};
-use crate::settings::{LinkPeer, LinkSettings, OnCut};
+use crate::settings::{LinkPeer, LinkSecurity, LinkSettings, OnCut};
+use crate::stream::LinkStream;
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Step};
 use onbeat_trace::Summary;
 use onbeat_trace::record::LinkRecord;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 /// How long a run that ends early waits until the other end knows.
@@ -17,7 +17,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A connection that carries messages.
 pub(crate) struct OpenStream {
-    pub stream: TcpStream,
+    pub stream: LinkStream,
     pub reader: FrameReader,
 }
 
@@ -68,6 +68,7 @@ pub(crate) struct LinkLine {
     cut_ns: u64,
     round_trip: Option<Summary>,
     clock_steps: u64,
+    refusals: Option<String>,
 }
 
 impl LinkLine {
@@ -84,6 +85,7 @@ impl LinkLine {
             cut_ns: 0,
             round_trip: None,
             clock_steps: 0,
+            refusals: None,
         }
     }
 
@@ -197,14 +199,15 @@ impl LinkLine {
         let mut bytes = Vec::new();
         let mut say = || -> io::Result<()> {
             write_head(&mut bytes, &Head::Closed(outcome), 0)?;
-            stream.set_nonblocking(false)?;
-            stream.set_write_timeout(Some(FAREWELL))?;
-            stream.set_read_timeout(Some(FAREWELL))?;
+            stream.socket().set_nonblocking(false)?;
+            stream.socket().set_write_timeout(Some(FAREWELL))?;
+            stream.socket().set_read_timeout(Some(FAREWELL))?;
             for part in rest {
                 stream.write_all(part)?;
             }
             stream.write_all(&bytes)?;
-            stream.shutdown(Shutdown::Write)?;
+            stream.flush()?;
+            stream.end()?;
             // What the other end has still sent: a close with unread data would reset the connection, and the
             // farewell could be lost.
             let begin_ns = monotonic_ns();
@@ -226,6 +229,7 @@ impl LinkLine {
         self.look_at_clock();
         let Some(seat) = self.seat.take() else { return };
         (self.round_trip, self.clock_steps) = seat.round_trips();
+        self.refusals = seat.refusals();
         if self.peer.is_some() && self.open.is_none() {
             self.cut_ns += monotonic_ns().saturating_sub(self.since_ns);
         }
@@ -244,6 +248,13 @@ impl LinkLine {
             record.clock_ahead_ns = Some(clock.ahead_ns);
             record.uncertainty_ns = Some(clock.uncertainty_ns);
             record.clock_drift_ppm = Some(clock.drift * 1e6);
+        }
+        let ends_soon = match &self.settings.security {
+            LinkSecurity::Proved { identity, .. } => identity.notes(),
+            _ => Vec::new(),
+        };
+        for note in self.refusals.take().into_iter().chain(ends_soon) {
+            cx.note(note);
         }
         cx.report_link(record);
     }

@@ -1,9 +1,11 @@
 //! Settings of one end of a link.
 
+use crate::tls::Identity;
 use onbeat_runtime::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 
 /// What an end does when the connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +40,41 @@ impl LinkPeer {
     }
 }
 
+/// How a link to another machine is protected.
+#[derive(Debug, Clone, Default)]
+pub enum LinkSecurity {
+    /// The link stays on this machine.
+    #[default]
+    Loopback,
+    /// Everybody on the way can read and change messages, and be the other end.
+    Insecure,
+    /// Both ends prove their names, and what they say is encrypted.
+    Proved {
+        /// That of this end.
+        identity: Arc<Identity>,
+        /// Name of the node at the other end, as in its certificate.
+        peer: String,
+    },
+}
+
+impl LinkSecurity {
+    /// The identity of this end, if it has one.
+    pub(crate) fn identity(&self) -> Option<&Arc<Identity>> {
+        match self {
+            LinkSecurity::Proved { identity, .. } => Some(identity),
+            _ => None,
+        }
+    }
+
+    /// Name that the other end must have, or none.
+    pub(crate) fn peer(&self) -> &[String] {
+        match self {
+            LinkSecurity::Proved { peer, .. } => std::slice::from_ref(peer),
+            _ => &[],
+        }
+    }
+}
+
 /// Settings of one end of a link.
 #[derive(Debug, Clone)]
 pub struct LinkSettings {
@@ -55,8 +92,8 @@ pub struct LinkSettings {
     pub hold_ns: u64,
     /// Time between signs of life. After three without one, the connection is cut.
     pub heartbeat_ns: u64,
-    /// Whether the link may leave this machine without encryption.
-    pub is_insecure: bool,
+    /// Whether the link may leave this machine, and how.
+    pub security: LinkSecurity,
 }
 
 /// Whether a text is a host and a port. The host is not resolved.
@@ -84,7 +121,7 @@ impl LinkSettings {
             patience_ns: PATIENCE_NS,
             hold_ns: PATIENCE_NS,
             heartbeat_ns: HEARTBEAT_NS,
-            is_insecure: false,
+            security: LinkSecurity::default(),
         }
     }
 
@@ -102,10 +139,10 @@ impl LinkSettings {
             return Err(Error::new(format!("cannot find the host of {address}: it has no address")));
         }
         let is_here = found.iter().all(|address| address.ip().is_loopback());
-        if !is_here && !self.is_insecure {
+        if !is_here && matches!(self.security, LinkSecurity::Loopback) {
             return Err(Error::new(format!(
                 "{address} is not the loopback: everybody on the way could read and change the messages of link \
-                 `{}`; set `insecure = true` if that network is trusted",
+                 `{}`; give both ends an `identity`, or set `insecure = true` if that network is trusted",
                 self.name
             )));
         }

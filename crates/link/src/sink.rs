@@ -234,6 +234,10 @@ impl<M: Carried> LinkSink<M> {
                 Err(error) => return Err(error.into()),
             }
         }
+        match open.stream.flush() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            flushed => flushed?,
+        }
         if self.outgoing.has_samples {
             self.books.has_sent();
         }

@@ -37,6 +37,8 @@ pub struct LinkSource<M: Carried> {
     waiting: Option<(MessageHead, usize)>,
     /// Frames on their way to the producer.
     answer: Vec<u8>,
+    /// Whether some of them are not in the socket yet.
+    has_unsent: bool,
     /// Most messages in flight, as both ends allow.
     window: u32,
     tell_at_ns: Option<u64>,
@@ -70,6 +72,7 @@ impl<M: Carried> LinkSource<M> {
             left: None,
             waiting: None,
             answer: Vec::new(),
+            has_unsent: false,
             window: 1,
             tell_at_ns: None,
             leave_by_ns: None,
@@ -200,7 +203,13 @@ impl<M: Carried> LinkSource<M> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        match open.stream.flush() {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error.into()),
+            flushed => {
+                self.has_unsent = flushed.is_err() || !self.answer.is_empty();
+                Ok(())
+            }
+        }
     }
 
     /// Puts the last words into `answer`: how much was taken, and why no more will be.
@@ -219,7 +228,7 @@ impl<M: Carried> LinkSource<M> {
             self.tell(true)?;
         }
         let Some(open) = &self.line.open else { return Ok(Step::Again) };
-        if !self.answer.is_empty() {
+        if self.has_unsent {
             return Ok(cx.writable(&open.stream)?);
         }
         if self.books.is_all_told() {
@@ -240,7 +249,7 @@ impl<M: Carried> LinkSource<M> {
             return Ok(Step::Done);
         }
         let until_ns = cx.in_real_ns(until_ns - now_ns);
-        if !self.answer.is_empty() {
+        if self.has_unsent {
             return Ok(cx.writable_until(&open.stream, until_ns)?);
         }
         open.reader.clear();
@@ -280,6 +289,7 @@ impl<M: Carried> Operator for LinkSource<M> {
             LinkConnection::New(other) => {
                 (self.arriving, self.waiting) = (None, None);
                 self.answer.clear();
+                self.has_unsent = false;
                 self.window = other.place.window;
                 self.names = [self.line.settings.name.as_str().into(), other.node.as_str().into()];
                 self.least_ns = u64::MAX;

@@ -1,6 +1,6 @@
 //! `onbeat deploy PIPELINE HOSTS`
 
-use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REPLY_BYTES, write_line};
+use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REPLY_BYTES, own_identity, write_line};
 use crate::arguments::OutputFormat;
 use crate::arguments::nodes::DeployArguments;
 use crate::documents::{self, RunFacts};
@@ -8,6 +8,7 @@ use crate::error::CommandError;
 use crate::stderr::to_stderr;
 use crate::{output, views};
 use onbeat::link::deployment::{Hosts, NodePart, TypedEdge, split, without_machine};
+use onbeat::link::{Identity, SharedStream, call};
 use onbeat::{Overrides, Pipeline, Registry};
 use onbeat_os::signal::on_interrupt;
 use std::io::IsTerminal;
@@ -18,8 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use toml::Table;
 
-/// Longest wait for a node to be reached.
+/// Longest wait for a node to be reached, and for an answer of it.
 const CONNECT: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(60);
 
 pub fn deploy(
     arguments: &DeployArguments,
@@ -35,11 +37,12 @@ pub fn deploy(
         }
         return Ok(0);
     }
+    let identity = own_identity(arguments.identity.as_deref())?;
     let mut nodes = Vec::new();
     for part in &parts {
-        nodes.push(ReachedNode::reach(part, &settings_of(part, &parts, &arguments.set))?);
+        nodes.push(ReachedNode::reach(part, &settings_of(part, &parts, &arguments.set), identity.as_ref())?);
     }
-    let ways: Vec<WayToStop> = nodes.iter().zip(&parts).map(way_to_stop).collect::<Result<_, _>>()?;
+    let ways: Vec<WayToStop> = nodes.iter().zip(&parts).map(way_to_stop).collect();
     let ways = Arc::new(Mutex::new(ways));
     let _guard = stop_on_interrupt(&ways, abort)?;
     for node in &mut nodes {
@@ -66,7 +69,8 @@ fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<DeployedJ
     let wrong = |error: onbeat::Error| {
         CommandError::new(format!("deployment file `{}`: {error}", arguments.hosts.display()))
     };
-    let hosts = Hosts::parse(&hosts).map_err(wrong)?;
+    let mut hosts = Hosts::parse(&hosts).map_err(wrong)?;
+    hosts.is_proved = arguments.identity.is_some();
     let mut overrides = Overrides::default();
     for setting in &arguments.set {
         overrides.set(setting);
@@ -132,12 +136,12 @@ fn settings_of(part: &NodePart, parts: &[NodePart], set: &[String]) -> Vec<Strin
 
 /// How to stop the part of a node.
 struct WayToStop {
-    stream: TcpStream,
+    stream: SharedStream,
     /// The sources there that end when the deployment is stopped: the streams of links end then too.
     sources: Vec<String>,
 }
 
-fn way_to_stop((node, part): (&ReachedNode, &NodePart)) -> Result<WayToStop, CommandError> {
+fn way_to_stop((node, part): (&ReachedNode, &NodePart)) -> WayToStop {
     let tables = |key: &str| part.pipeline.get(key).and_then(toml::Value::as_array).into_iter().flatten();
     let text =
         |table: &toml::Value, key: &str| table.get(key).and_then(toml::Value::as_str).map(str::to_string);
@@ -145,8 +149,7 @@ fn way_to_stop((node, part): (&ReachedNode, &NodePart)) -> Result<WayToStop, Com
         tables("edge").filter_map(|edge| Some(text(edge, "to")?.split('.').next()?.to_string())).collect();
     let is_source = |name: &String| part.operators.contains(name) && !fed.contains(name);
     let sources = tables("operator").filter_map(|table| text(table, "name")).filter(is_source).collect();
-    let stream = node.lines.writer().map_err(|error| node.gone(&error))?;
-    Ok(WayToStop { stream, sources })
+    WayToStop { stream: node.lines.writer(), sources }
 }
 
 /// Ends the sources at the first Ctrl-C, so that all in flight is processed; everything at the second.
@@ -186,7 +189,7 @@ struct NodeEnd {
 
 impl ReachedNode {
     /// Connects, and lets the node plan its part.
-    fn reach(part: &NodePart, set: &[String]) -> Result<Self, CommandError> {
+    fn reach(part: &NodePart, set: &[String], identity: Option<&Identity>) -> Result<Self, CommandError> {
         let (name, endpoint) = (part.node.clone(), part.endpoint.clone());
         let cannot = |error: &dyn std::fmt::Display| {
             CommandError::new(format!("node `{name}`: cannot reach {endpoint}: {error}"))
@@ -197,11 +200,18 @@ impl ReachedNode {
         let found = addresses.into_iter().find_map(|address| {
             TcpStream::connect_timeout(&address, CONNECT).map_err(|error| last = Some(error)).ok()
         });
-        let stream = found.ok_or_else(|| match &last {
+        let socket = found.ok_or_else(|| match &last {
             Some(error) => cannot(error),
             None => cannot(&"it has no address"),
         })?;
-        let lines = JsonLines::new(stream, REPLY_BYTES).map_err(|error| cannot(&error))?;
+        let stream = socket
+            .set_nodelay(true)
+            .and_then(|()| socket.set_read_timeout(Some(CONNECT)))
+            .and_then(|()| call(socket, identity, &name))
+            .and_then(SharedStream::new);
+        let mut stream = stream.map_err(|error| cannot(&error))?;
+        stream.patience = Some(ANSWER);
+        let lines = JsonLines::new(stream, REPLY_BYTES);
         let mut node = ReachedNode { name, endpoint, lines };
         let pipeline =
             toml::to_string(&part.pipeline).map_err(|error| CommandError::new(error.to_string()))?;
@@ -229,8 +239,7 @@ impl ReachedNode {
     }
 
     fn ask(&mut self, request: &NodeRequest) -> Result<NodeReply, CommandError> {
-        let mut writer = self.lines.writer().map_err(|error| self.gone(&error))?;
-        write_line(&mut writer, request).map_err(|error| self.gone(&error))?;
+        write_line(&mut self.lines.writer(), request).map_err(|error| self.gone(&error))?;
         let reply = self.lines.read().map_err(|error| self.gone(&error))?;
         reply.ok_or_else(|| self.gone(&"it closed the connection"))
     }
@@ -238,6 +247,8 @@ impl ReachedNode {
     /// Waits for the end of the part, in a thread.
     fn wait(mut self, ends: &Sender<NodeEnd>) -> Result<(), CommandError> {
         let ends = ends.clone();
+        // A part may run for days.
+        self.lines.reader.get_mut().patience = None;
         let body = move || {
             let result = match self.lines.read() {
                 Ok(Some(NodeReply::Ended(ended))) => Ok(*ended),

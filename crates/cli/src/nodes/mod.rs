@@ -12,15 +12,20 @@
 //! A node ends its part when the connection is lost: nobody could stop it any more.
 
 mod deployed;
+mod identity;
 mod node;
 
 pub use deployed::deploy;
+pub use identity::identity;
 pub use node::node;
 
+use crate::error::CommandError;
+use crate::stderr::to_stderr;
 use onbeat::Record;
+use onbeat::link::{Identity, SharedStream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::path::Path;
 
 /// Most bytes of a line from a deployment: its pipeline. And from a node: its record, with all figures.
 const REQUEST_BYTES: u64 = 32 << 20;
@@ -72,20 +77,19 @@ struct EndedPart {
 
 /// A connection that carries lines.
 struct JsonLines {
-    reader: BufReader<TcpStream>,
+    reader: BufReader<SharedStream>,
     /// Most bytes of a line.
     limit: u64,
 }
 
 impl JsonLines {
-    fn new(stream: TcpStream, limit: u64) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        Ok(JsonLines { reader: BufReader::new(stream), limit })
+    fn new(stream: SharedStream, limit: u64) -> Self {
+        JsonLines { reader: BufReader::new(stream), limit }
     }
 
     /// Another handle, to write while a thread reads.
-    fn writer(&self) -> io::Result<TcpStream> {
-        self.reader.get_ref().try_clone()
+    fn writer(&self) -> SharedStream {
+        self.reader.get_ref().clone()
     }
 
     /// Waits for the next line; `None` at the end of the connection.
@@ -109,8 +113,22 @@ impl JsonLines {
     }
 }
 
-fn write_line(stream: &mut TcpStream, what: &impl Serialize) -> io::Result<()> {
+fn write_line(stream: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     stream.write_all(&line)
+}
+
+/// Reads an identity, and says if its certificate ends soon.
+fn own_identity(folder: Option<&Path>) -> Result<Option<Identity>, CommandError> {
+    let Some(folder) = folder else { return Ok(None) };
+    // Parts run in another folder.
+    let folder = std::path::absolute(folder).map_err(|error| CommandError::new(error.to_string()))?;
+    let identity = Identity::load(&folder).map_err(|error| {
+        CommandError::new(error.to_string()).help("`onbeat identity NAME` makes an identity")
+    })?;
+    for note in identity.notes() {
+        to_stderr(&format!("onbeat: {note}\n"));
+    }
+    Ok(Some(identity))
 }

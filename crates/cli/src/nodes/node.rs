@@ -1,9 +1,10 @@
 //! `onbeat node`
 
-use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REQUEST_BYTES, write_line};
+use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REQUEST_BYTES, own_identity, write_line};
 use crate::arguments::nodes::NodeArguments;
 use crate::error::CommandError;
 use crate::stderr::to_stderr;
+use onbeat::link::{Identity, SharedStream, answer};
 use onbeat::{Overrides, Pipeline, Registry, RunError, RunHandle};
 use onbeat_os::signal::on_interrupt;
 use sd_notify::NotifyState;
@@ -12,6 +13,7 @@ use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use toml::{Table, Value};
 
 /// Most callers at the same time, those with a part that runs included.
 const CALLERS: usize = 64;
@@ -58,8 +60,10 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
             CommandError::new(format!("folder `{}`: cannot be used: {error}", folder.display()))
         })?;
     }
-    let running = Shared::default();
-    let stopped = Arc::clone(&running);
+    let identity = own_identity(arguments.identity.as_deref())?;
+    let site = NodeSite { registry, identity, allow: &arguments.allow, running: Shared::default() };
+    let running = &site.running;
+    let stopped = Arc::clone(running);
     let address = listener.local_addr().map_err(|error| CommandError::new(error.to_string()))?;
     let guard = on_interrupt(move |count| {
         if count > 1 {
@@ -77,23 +81,23 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
         sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&format!("listening at {address}"))]);
     std::thread::scope(|scope| {
         for caller in listener.incoming() {
-            if locked(&running).is_over {
+            if locked(running).is_over {
                 break;
             }
             let Ok(mut stream) = caller else { continue };
             let from = stream.peer_addr().map_or_else(|_| "a caller".to_string(), |from| from.to_string());
-            let Some(number) = admit(&stream, &running) else {
+            let Some(number) = admit(&stream, running) else {
                 let text = format!("{CALLERS} callers are connected already");
                 // The caller may be gone.
                 let _gone = write_line(&mut stream, &NodeReply::Failed(text));
                 continue;
             };
-            let running = &running;
+            let site = &site;
             let serve = move || {
-                if let Err(error) = serve(stream, &from, registry, running) {
+                if let Err(error) = serve(stream, &from, site) {
                     to_stderr(&format!("onbeat node: {from}: {error}\n"));
                 }
-                locked(running).callers.retain(|(other, _)| *other != number);
+                locked(&site.running).callers.retain(|(other, _)| *other != number);
             };
             let builder = std::thread::Builder::new().name("onbeat-node".to_string());
             if let Err(error) = builder.spawn_scoped(scope, serve) {
@@ -122,10 +126,13 @@ fn listen(arguments: &NodeArguments) -> Result<TcpListener, CommandError> {
             .help("write the address of an interface of this machine and a port, e.g. 192.168.0.7:7400")
     };
     let mut addresses = listen.to_socket_addrs().map_err(cannot)?;
-    if !arguments.insecure && !addresses.all(|address| address.ip().is_loopback()) {
+    if !arguments.insecure
+        && arguments.identity.is_none()
+        && !addresses.all(|address| address.ip().is_loopback())
+    {
         let text =
             format!("--listen {listen}: other machines could run pipelines here, and read and write files");
-        return Err(CommandError::new(text).help("if all who reach this address are trusted, add --insecure"));
+        return Err(CommandError::new(text).help("give the node an identity (--identity DIR), or add --insecure if all who reach this address are trusted"));
     }
     TcpListener::bind(listen).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => CommandError::new(format!("--listen {listen}: {error}"))
@@ -135,23 +142,26 @@ fn listen(arguments: &NodeArguments) -> Result<TcpListener, CommandError> {
 }
 
 /// Serves one deployment.
-fn serve(stream: TcpStream, from: &str, registry: &Registry, running: &Shared) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut lines = JsonLines::new(stream, REQUEST_BYTES)?;
-    let mut writer = lines.writer()?;
+fn serve(socket: TcpStream, from: &str, site: &NodeSite<'_>) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let mut stream = SharedStream::new(answer(socket, site.identity.as_ref())?)?;
+    stream.patience = Some(PATIENCE);
+    let mut lines = JsonLines::new(stream, REQUEST_BYTES);
+    let mut writer = lines.writer();
     let mut checked = None;
     while let Some(request) = lines.read()? {
         let reply = match request {
-            NodeRequest::Check { version, pipeline, set } => match check(&version, &pipeline, &set, registry)
-            {
-                Ok(pipeline) => {
-                    checked = Some(pipeline);
-                    NodeReply::Checked
+            NodeRequest::Check { version, pipeline, set } => {
+                match site.check(&writer, &version, &pipeline, &set) {
+                    Ok(pipeline) => {
+                        checked = Some(pipeline);
+                        NodeReply::Checked
+                    }
+                    Err(error) => NodeReply::Failed(error),
                 }
-                Err(error) => NodeReply::Failed(error),
-            },
+            }
             NodeRequest::Start => match checked.take() {
-                Some(pipeline) => return run(pipeline, from, lines, writer, running),
+                Some(pipeline) => return run(pipeline, from, lines, writer, &site.running),
                 None => NodeReply::Failed("there is nothing to start: `check` comes first".to_string()),
             },
             NodeRequest::Stop(_) => NodeReply::Failed("nothing runs".to_string()),
@@ -159,6 +169,46 @@ fn serve(stream: TcpStream, from: &str, registry: &Registry, running: &Shared) -
         write_line(&mut writer, &reply)?;
     }
     Ok(())
+}
+
+/// What a node serves deployments with.
+struct NodeSite<'a> {
+    registry: &'a Registry,
+    identity: Option<Identity>,
+    /// Names of those who may deploy here, if there is an identity.
+    allow: &'a [String],
+    running: Shared,
+}
+
+impl NodeSite<'_> {
+    /// Checks who calls, and the part.
+    fn check(
+        &self,
+        caller: &SharedStream,
+        version: &str,
+        text: &str,
+        set: &[String],
+    ) -> Result<Pipeline, String> {
+        caller.proved(self.allow).map_err(|error| format!("{error} (`--allow`)"))?;
+        let text = self.with_identity(text)?;
+        check(version, &text, set, self.registry)
+    }
+
+    /// Gives the identity of this node to the links of a part that name their peer.
+    fn with_identity(&self, text: &str) -> Result<String, String> {
+        let Some(identity) = &self.identity else { return Ok(text.to_string()) };
+        let mut table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+        let operators = table.get_mut("operator").and_then(Value::as_array_mut).into_iter().flatten();
+        for operator in operators.filter_map(Value::as_table_mut) {
+            let is_link =
+                operator.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("link."));
+            if is_link && operator.contains_key("peer") {
+                let folder = Value::String(identity.folder().display().to_string());
+                operator.entry("identity").or_insert(folder);
+            }
+        }
+        toml::to_string(&table).map_err(|error| error.to_string())
+    }
 }
 
 fn check(version: &str, text: &str, set: &[String], registry: &Registry) -> Result<Pipeline, String> {
@@ -182,8 +232,8 @@ fn check(version: &str, text: &str, set: &[String], registry: &Registry) -> Resu
 fn run(
     pipeline: Pipeline,
     from: &str,
-    lines: JsonLines,
-    mut writer: TcpStream,
+    mut lines: JsonLines,
+    mut writer: SharedStream,
     running: &Shared,
 ) -> io::Result<()> {
     let name = pipeline.name().to_string();
@@ -211,7 +261,7 @@ fn run(
     let handle = run.handle();
     let number = enter(running, &handle);
     let orders = handle.clone();
-    writer.set_read_timeout(None)?;
+    lines.reader.get_mut().patience = None;
     let reading = onbeat_os::thread::spawn("onbeat-orders", move || obey(lines, &orders))?;
     let result = run.wait();
     locked(running).handles.retain(|(other, _)| *other != number);

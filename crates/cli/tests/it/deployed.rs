@@ -6,23 +6,28 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-fn examples() -> PathBuf {
+pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
 /// A node in its own folder, until it is dropped.
-struct NodeProcess {
-    place: Place,
+pub struct NodeProcess {
+    pub place: Place,
     child: Child,
     address: String,
 }
 
 impl NodeProcess {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    pub fn start_with(more: &[&str]) -> Self {
         let place = Place::new();
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let folder = examples();
-        let child = place.start(&["node", "--listen", &address, "--folder", folder.to_str().unwrap()]);
+        let folder = folder.to_str().unwrap();
+        let child = place.start(&[&["node", "--listen", &address, "--folder", folder], more].concat());
         let heard = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("listening").then_some(());
         until("the node listens", heard).unwrap();
         NodeProcess { place, child, address }
@@ -37,7 +42,7 @@ impl Drop for NodeProcess {
 }
 
 /// A deployment file; the last node has the rest.
-fn hosts(nodes: &[NodeProcess], operators: &[&[&str]], links: &str) -> String {
+pub fn hosts(nodes: &[NodeProcess], operators: &[&[&str]], links: &str) -> String {
     let mut text = format!("[link]\n{links}\n");
     for (number, node) in nodes.iter().enumerate() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -48,7 +53,7 @@ fn hosts(nodes: &[NodeProcess], operators: &[&[&str]], links: &str) -> String {
     text
 }
 
-fn deploy(place: &Place, pipeline: &Path, hosts: &str, more: &[&str]) -> Answer {
+pub fn deploy(place: &Place, pipeline: &Path, hosts: &str, more: &[&str]) -> Answer {
     fs::write(place.path("hosts.toml"), hosts).unwrap();
     place.onbeat(
         &[&["deploy", pipeline.to_str().unwrap(), "hosts.toml", "--records", "records"], more].concat(),

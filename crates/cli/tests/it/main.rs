@@ -8,6 +8,7 @@ mod echo;
 mod files;
 mod harness;
 mod host;
+mod identities;
 mod interrupted;
 mod jobs;
 mod late;

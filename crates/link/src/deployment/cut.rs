@@ -83,13 +83,17 @@ pub(super) fn link_settings(cut: &CutEdge, defaults: &Table) -> Table {
     settings
 }
 
-pub(super) fn ends(cut: &CutEdge, settings: &Table, listen: &str) -> [Table; 2] {
-    [("sink", "connect"), ("source", "listen")].map(|(end, key)| {
+/// Both ends. `peers` are the names that they must prove to each other: the producer sees the second.
+pub(super) fn ends(cut: &CutEdge, settings: &Table, listen: &str, peers: Option<[&str; 2]>) -> [Table; 2] {
+    [("sink", "connect", 1), ("source", "listen", 0)].map(|(end, key, other)| {
         let mut table = settings.clone();
         table.insert("name".to_string(), Value::String(cut.name.clone()));
         table.insert("kind".to_string(), Value::String(format!("link.{end}{}", cut.suffix)));
         table.insert("link".to_string(), Value::String(cut.name.clone()));
         table.insert(key.to_string(), Value::String(listen.to_string()));
+        if let Some(peers) = peers {
+            table.insert("peer".to_string(), Value::String(peers[other].to_string()));
+        }
         table
     })
 }

@@ -28,6 +28,9 @@ pub struct Hosts {
     /// Settings of all links: `window`, `on_cut`, `patience`, `hold`, `heartbeat`, `insecure`.
     #[serde(default)]
     pub link: toml::Table,
+    /// Whether the nodes have identities: each end of a link then says which node the other one must be.
+    #[serde(skip)]
+    pub is_proved: bool,
 }
 
 /// One node.
@@ -61,6 +64,12 @@ impl HostNode {
     }
 }
 
+/// Whether a text can name a node: 1 to 50 letters, digits, `-` and `_`.
+pub fn is_node_name(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (1..=50).contains(&name.len()) && name.chars().all(is_allowed)
+}
+
 /// Keys of the table `link`.
 const LINK_KEYS: [&str; 6] = ["window", "on_cut", "patience", "hold", "heartbeat", "insecure"];
 
@@ -82,8 +91,7 @@ impl Hosts {
             return Err(Error::new(format!("[link] has the unknown key `{key}`: there are {known}")));
         }
         for (name, node) in &hosts.node {
-            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-            if name.is_empty() || name.len() > 50 || !name.chars().all(is_name) {
+            if !is_node_name(name) {
                 let text = format!("{name:?} cannot name a node: use 1 to 50 letters, digits, `-` and `_`");
                 return Err(Error::new(text));
             }

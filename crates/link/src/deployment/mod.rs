@@ -10,5 +10,5 @@ mod hosts;
 mod paths;
 mod split;
 
-pub use hosts::{HostNode, Hosts};
+pub use hosts::{HostNode, Hosts, is_node_name};
 pub use split::{NodePart, TypedEdge, split, without_machine};

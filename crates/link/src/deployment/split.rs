@@ -105,7 +105,7 @@ pub fn split(
         let cut = cut(edge, edges, &mut cuts)?;
         let settings = link_settings(&cut, &hosts.link);
         let listen = hosts.node[consumer].links();
-        let [sink, source] = ends(&cut, &settings, &listen);
+        let [sink, source] = ends(&cut, &settings, &listen, hosts.is_proved.then_some([producer, consumer]));
         let [inward, outward] = edges_of(edge, &cut, &settings);
         add(&mut parts, producer, "operator", sink);
         add(&mut parts, producer, "edge", inward);

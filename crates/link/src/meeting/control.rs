@@ -3,11 +3,11 @@
 use super::{Meeting, send};
 use crate::clocks::{Exchange, Exchanges};
 use crate::frame::{FrameReader, Head};
+use crate::stream::LinkStream;
 use onbeat_os::clock::monotonic_ns;
 use onbeat_queue::sync::atomic::Ordering;
 use onbeat_trace::Histogram;
 use std::io::{self, ErrorKind};
-use std::net::TcpStream;
 use std::time::Duration;
 
 /// Probes at the beginning, until the other clock is known well, and the time between them.
@@ -15,7 +15,7 @@ const FIRST: u64 = 16;
 const FIRST_NS: u64 = 5_000_000;
 
 /// Exchanges probes until the other end is gone. Returns why, and whether it has closed the connection.
-pub(super) fn exchange(meeting: &Meeting, mut stream: TcpStream) -> (String, bool) {
+pub(super) fn exchange(meeting: &Meeting, mut stream: LinkStream) -> (String, bool) {
     match probe(meeting, &mut stream) {
         Ok(None) => ("the other end closed the connection".to_string(), true),
         Ok(Some(why)) => (why, false),
@@ -23,13 +23,13 @@ pub(super) fn exchange(meeting: &Meeting, mut stream: TcpStream) -> (String, boo
     }
 }
 
-fn probe(meeting: &Meeting, stream: &mut TcpStream) -> io::Result<Option<String>> {
+fn probe(meeting: &Meeting, stream: &mut LinkStream) -> io::Result<Option<String>> {
     let beat_ns = meeting.settings.heartbeat_ns;
     let (mut exchanges, mut asked) = (Exchanges::default(), 0);
     let mut reader = FrameReader::new(0);
     let mut next_ns = monotonic_ns();
     let mut heard_ns = next_ns;
-    stream.set_write_timeout(Some(Duration::from_nanos(3 * beat_ns)))?;
+    stream.socket().set_write_timeout(Some(Duration::from_nanos(3 * beat_ns)))?;
     loop {
         let now_ns = monotonic_ns();
         if now_ns.saturating_sub(heard_ns) > 3 * beat_ns {
@@ -41,7 +41,7 @@ fn probe(meeting: &Meeting, stream: &mut TcpStream) -> io::Result<Option<String>
             send(stream, &Head::Probe { asked_ns: monotonic_ns() })?;
         }
         let wait_ns = next_ns.saturating_sub(monotonic_ns()).max(1_000_000);
-        stream.set_read_timeout(Some(Duration::from_nanos(wait_ns)))?;
+        stream.socket().set_read_timeout(Some(Duration::from_nanos(wait_ns)))?;
         match reader.fill(stream) {
             Ok(0) => return Ok(None),
             Ok(_) => heard_ns = monotonic_ns(),

@@ -2,6 +2,7 @@
 
 use super::{Meeting, Met, NoSession, random, send};
 use crate::frame::{FrameReader, Head, LinkHello, Place};
+use crate::stream::{self, LinkStream};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -26,12 +27,17 @@ fn call(
     meeting: &Meeting,
     hello: &LinkHello,
     addresses: &[SocketAddr],
-) -> Result<(TcpStream, LinkHello), NoSession> {
-    let mut stream = open(addresses)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(ANSWER))?;
+) -> Result<(LinkStream, LinkHello), NoSession> {
+    let socket = open(addresses)?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(ANSWER))?;
+    let security = &meeting.settings.security;
+    let peer = security.peer().first().map_or("", String::as_str);
+    let mut stream = stream::call(socket, security.identity().map(AsRef::as_ref), peer)
+        .map_err(|error| meeting.unproved(&error))?;
     send(&mut stream, &Head::Hello(hello.clone()))?;
-    match read_one(&mut stream)? {
+    // A caller hears here that its own certificate is not accepted.
+    match read_one(&mut stream).map_err(|error| meeting.unproved(&error))? {
         Head::Hello(other) => Ok((stream, other)),
         Head::Refused(refusal) if refusal.may_retry => Err(NoSession::Yet(refusal.why)),
         Head::Refused(refusal) => Err(NoSession::Ever(refusal.why)),
@@ -51,12 +57,14 @@ fn open(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 }
 
 /// Reads the first frame, and no more: the next ones are the operator's.
-fn read_one(stream: &mut TcpStream) -> io::Result<Head> {
+fn read_one(stream: &mut LinkStream) -> io::Result<Head> {
     let mut reader = FrameReader::new(0);
     loop {
         // Byte by byte, so that nothing after the frame is taken.
         if reader.fill(&mut io::Read::take(&mut *stream, 1))? == 0 {
-            return Err(ErrorKind::UnexpectedEof.into());
+            let text =
+                "it closed the connection without an answer: if it has an `identity`, this end needs one too";
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, text));
         }
         if let Some((head, _)) = reader.head(0)? {
             return Ok(head);

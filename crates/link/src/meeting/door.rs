@@ -5,11 +5,14 @@
 
 use super::{Meeting, Met, NoSession, send};
 use crate::frame::{FrameReader, Head, LinkHello, LinkRefusal, Place};
+use crate::settings::LinkSettings;
+use crate::stream::{self, LinkStream};
+use crate::tls::Identity;
 use onbeat_os::{poll, thread};
 use onbeat_runtime::Error;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// A caller that has said hello.
 #[derive(Debug)]
 struct DoorCaller {
-    stream: TcpStream,
+    stream: LinkStream,
     hello: LinkHello,
 }
 
@@ -33,8 +36,32 @@ struct DoorCaller {
 #[derive(Debug)]
 struct LinkDoor {
     address: String,
+    /// Proves who this process is; callers must prove it too.
+    identity: Option<Arc<Identity>>,
+    refusals: Arc<Refusals>,
     /// By the name of the link.
     ends: Mutex<BTreeMap<String, Sender<DoorCaller>>>,
+}
+
+/// Callers that were sent away.
+#[derive(Debug, Default)]
+struct Refusals(Mutex<(u64, String)>);
+
+impl Refusals {
+    fn add(&self, why: String) {
+        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused = (refused.0 + 1, why);
+    }
+
+    /// Says it once.
+    fn take(&self, address: &str) -> Option<String> {
+        let (count, last) = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        match count {
+            0 => None,
+            1 => Some(format!("a caller at {address} was refused: {last}")),
+            _ => Some(format!("{count} callers at {address} were refused; the last one: {last}")),
+        }
+    }
 }
 
 /// The open doors of this process: a listening socket belongs to the process too.
@@ -50,13 +77,15 @@ pub(super) struct DoorPlate {
 /// The callers of one link.
 pub(super) struct Arrivals {
     callers: Receiver<DoorCaller>,
+    refusals: Arc<Refusals>,
     /// One that came while an earlier session was still open.
     early: Option<DoorCaller>,
 }
 
 /// Lets callers of a link in at an address.
-pub(super) fn register(address: &str, link: &str) -> Result<(DoorPlate, Arrivals), Error> {
-    let door = open(address)?;
+pub(super) fn register(address: &str, settings: &LinkSettings) -> Result<(DoorPlate, Arrivals), Error> {
+    let link = settings.name.as_str();
+    let door = open(address, settings.security.identity())?;
     let (sender, callers) = channel();
     if door.ends().contains_key(link) {
         return Err(Error::new(format!(
@@ -65,7 +94,15 @@ pub(super) fn register(address: &str, link: &str) -> Result<(DoorPlate, Arrivals
     }
     door.ends().insert(link.to_string(), sender);
     let plate = DoorPlate { door: Arc::clone(&door), link: link.to_string() };
-    Ok((plate, Arrivals { callers, early: None }))
+    let refusals = Arc::clone(&door.refusals);
+    Ok((plate, Arrivals { callers, refusals, early: None }))
+}
+
+impl DoorPlate {
+    /// What became of callers that did not fit: for one of the links at this address.
+    pub(super) fn refusals(&self) -> Option<String> {
+        self.door.refusals.take(&self.door.address)
+    }
 }
 
 impl Drop for DoorPlate {
@@ -74,17 +111,28 @@ impl Drop for DoorPlate {
     }
 }
 
-fn open(address: &str) -> Result<Arc<LinkDoor>, Error> {
+fn open(address: &str, identity: Option<&Arc<Identity>>) -> Result<Arc<LinkDoor>, Error> {
     let mut doors = DOORS.lock().unwrap_or_else(PoisonError::into_inner);
     doors.retain(|door| door.strong_count() > 0);
     let found = doors.iter().filter_map(Weak::upgrade).find(|door| door.address == address);
     if let Some(door) = found {
+        let folder = |identity: &Arc<Identity>| identity.folder().to_path_buf();
+        if door.identity.as_ref().map(folder) != identity.map(folder) {
+            return Err(Error::new(format!(
+                "two links at {address} have different `identity`: give them the same one, or another port"
+            )));
+        }
         return Ok(door);
     }
     let cannot = |error| Error::with_source(format!("cannot listen on {address}"), error);
     let listener = TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
-    let door = Arc::new(LinkDoor { address: address.to_string(), ends: Mutex::default() });
+    let door = Arc::new(LinkDoor {
+        address: address.to_string(),
+        identity: identity.cloned(),
+        refusals: Arc::default(),
+        ends: Mutex::default(),
+    });
     let theirs = Arc::downgrade(&door);
     thread::spawn("link door", move || attend(&listener, &theirs)).map_err(cannot)?;
     doors.push(Arc::downgrade(&door));
@@ -93,7 +141,7 @@ fn open(address: &str) -> Result<Arc<LinkDoor>, Error> {
 
 /// A caller that has not said hello.
 struct PendingCaller {
-    stream: TcpStream,
+    stream: LinkStream,
     reader: FrameReader,
     since: Instant,
 }
@@ -108,10 +156,10 @@ fn attend(listener: &TcpListener, door: &Weak<LinkDoor>) {
         if poll::wait_any(&files, Some(LOOK)).is_err() {
             std::thread::sleep(LOOK);
         }
-        pending.retain_mut(|caller| open.hear(caller));
+        pending = pending.into_iter().filter_map(|caller| open.hear(caller)).collect();
         loop {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
+            let socket = match listener.accept() {
+                Ok((socket, _)) => socket,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => {
                     // The process has no descriptor left: the caller waits until one is free.
@@ -119,16 +167,18 @@ fn attend(listener: &TcpListener, door: &Weak<LinkDoor>) {
                     break;
                 }
             };
-            let is_ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).is_ok();
-            if is_ready {
-                if pending.len() == PENDING {
-                    pending.pop_front();
+            let is_ready = socket.set_nonblocking(true).and_then(|()| socket.set_nodelay(true));
+            let identity = open.identity.as_ref().map(AsRef::as_ref);
+            match is_ready.and_then(|()| stream::answer(socket, identity)) {
+                Ok(stream) => {
+                    if pending.len() == PENDING {
+                        pending.pop_front();
+                        open.refusals.add(format!("more than {PENDING} callers said nothing"));
+                    }
+                    let reader = FrameReader::new(0);
+                    pending.push_back(PendingCaller { stream, reader, since: Instant::now() });
                 }
-                pending.push_back(PendingCaller {
-                    stream,
-                    reader: FrameReader::new(0),
-                    since: Instant::now(),
-                });
+                Err(error) => open.refusals.add(error.to_string()),
             }
         }
     }
@@ -139,32 +189,38 @@ impl LinkDoor {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what a caller says. Returns whether it has to say more.
-    fn hear(&self, caller: &mut PendingCaller) -> bool {
+    /// Reads what a caller says. Returns the caller if it has to say more.
+    fn hear(&self, mut caller: PendingCaller) -> Option<PendingCaller> {
         // Byte by byte, so that nothing after the hello is taken.
-        loop {
-            match caller.reader.fill(&mut std::io::Read::take(&mut &caller.stream, 1)) {
+        let why = loop {
+            match caller.reader.fill(&mut std::io::Read::take(&mut caller.stream, 1)) {
                 Ok(1..) => {}
-                Ok(0) => return false,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return caller.since.elapsed() < HELLO,
-                Err(_) => return false,
+                Ok(0) => break "it closed the connection without a word".to_string(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if caller.since.elapsed() < HELLO {
+                        return Some(caller);
+                    }
+                    break format!("it said nothing for {} s", HELLO.as_secs());
+                }
+                Err(error) => break error.to_string(),
             }
             match caller.reader.head(0) {
                 Ok(None) => {}
                 Ok(Some((Head::Hello(hello), _))) => {
-                    if let Ok(stream) = caller.stream.try_clone() {
-                        self.let_in(stream, hello);
-                    }
-                    return false;
+                    self.let_in(caller.stream, hello);
+                    return None;
                 }
-                Ok(Some(_)) | Err(_) => return false,
+                Ok(Some(_)) => break "it does not begin with a hello".to_string(),
+                Err(error) => break error.to_string(),
             }
-        }
+        };
+        self.refusals.add(why);
+        None
     }
 
-    fn let_in(&self, mut stream: TcpStream, hello: LinkHello) {
+    fn let_in(&self, mut stream: LinkStream, hello: LinkHello) {
         let ends = self.ends();
-        let there = stream.set_nonblocking(false).is_ok();
+        let there = stream.socket().set_nonblocking(false).is_ok();
         match ends.get(&hello.link) {
             Some(end) if there => {
                 // The end may be over.
@@ -184,7 +240,7 @@ impl LinkDoor {
     }
 }
 
-fn refuse(stream: &mut TcpStream, refusal: LinkRefusal) {
+fn refuse(stream: &mut LinkStream, refusal: LinkRefusal) {
     // The caller may be gone.
     let _gone = send(stream, &Head::Refused(refusal));
 }
@@ -195,6 +251,7 @@ impl Arrivals {
         let mut caller = self.next(meeting)?;
         if let Err(refusal) = meeting.check(&caller.hello) {
             let why = refusal.why.clone();
+            self.refusals.add(why.clone());
             refuse(&mut caller.stream, refusal);
             return Err(NoSession::Yet(why));
         }
@@ -218,7 +275,15 @@ impl Arrivals {
         }
         loop {
             match self.callers.recv_timeout(LOOK) {
-                Ok(caller) => return Ok(caller),
+                Ok(mut caller) => match caller.stream.proved(meeting.settings.security.peer()) {
+                    Ok(_) => return Ok(caller),
+                    Err(error) => {
+                        let why = format!("link `{}`: {error} (`peer`)", meeting.settings.name);
+                        self.refusals.add(why.clone());
+                        refuse(&mut caller.stream, LinkRefusal { why: why.clone(), may_retry: false });
+                        return Err(NoSession::Yet(why));
+                    }
+                },
                 Err(RecvTimeoutError::Timeout) if meeting.is_over() => {
                     return Err(NoSession::Yet("the run has ended".to_string()));
                 }

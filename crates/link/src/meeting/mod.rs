@@ -18,15 +18,18 @@
 //! |---|---|
 //! | `dial` | calls the other end |
 //! | `door` | takes calls at an address, for all ends of this process |
+//! | `hello` | what the ends say of themselves, and whether they fit |
 //! | `control` | signs of life, times |
 
 mod control;
 mod dial;
 mod door;
+mod hello;
 
 use crate::clocks::Offset;
-use crate::frame::{Head, LinkHello, LinkRefusal, LinkRole, PROTOCOL, Place, write_head};
+use crate::frame::{Head, LinkHello, LinkRole, Place, write_head};
 use crate::settings::{LinkPeer, LinkSettings};
+use crate::stream::LinkStream;
 use onbeat_os::thread;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
 use onbeat_runtime::Error;
@@ -42,7 +45,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct LinkSession {
     /// Carries messages. It does not block.
-    pub stream: TcpStream,
+    pub stream: LinkStream,
     /// The other end.
     pub other: LinkHello,
     /// Its address.
@@ -101,7 +104,7 @@ pub struct MeetingSeat {
     pub bell: UnixStream,
     seen: u64,
     /// Its drop frees the name of the link at once, for the next run in this process.
-    _plate: Option<door::DoorPlate>,
+    plate: Option<door::DoorPlate>,
 }
 
 impl MeetingSeat {
@@ -120,7 +123,7 @@ impl MeetingSeat {
         }
         let (plate, arrivals) = match &settings.peer {
             LinkPeer::Listen(address) => {
-                let (plate, arrivals) = door::register(address, &settings.name)?;
+                let (plate, arrivals) = door::register(address, &settings)?;
                 (Some(plate), Some(arrivals))
             }
             LinkPeer::Connect(_) => (None, None),
@@ -140,7 +143,7 @@ impl MeetingSeat {
         };
         let cannot = |error| Error::with_source("cannot start the thread of a link", error);
         thread::spawn(&name, body).map_err(cannot)?;
-        Ok(MeetingSeat { meeting, bell, seen: 0, _plate: plate })
+        Ok(MeetingSeat { meeting, bell, seen: 0, plate })
     }
 
     /// Takes the session that has begun, if there is one.
@@ -184,6 +187,11 @@ impl MeetingSeat {
         }
         self.seen = version;
         self.meeting.state().clock
+    }
+
+    /// What became of callers that did not fit, for one link at each address.
+    pub fn refusals(&self) -> Option<String> {
+        self.plate.as_ref().and_then(door::DoorPlate::refusals)
     }
 
     /// Times there and back so far, and how often the other clock was set.
@@ -234,8 +242,8 @@ impl From<io::Error> for NoSession {
 
 /// The two connections of a session, before it begins.
 pub(crate) struct Met {
-    data: TcpStream,
-    control: TcpStream,
+    data: LinkStream,
+    control: LinkStream,
     other: LinkHello,
 }
 
@@ -299,9 +307,9 @@ impl Meeting {
     /// Hands over a session, and stays with it until it is cut.
     fn live(&self, met: Met) -> io::Result<()> {
         let Met { data, control, other } = met;
-        data.set_nonblocking(true)?;
-        let streams = vec![control.try_clone()?, data.try_clone()?];
-        let address = data.peer_addr()?.to_string();
+        data.socket().set_nonblocking(true)?;
+        let streams = vec![control.socket().try_clone()?, data.socket().try_clone()?];
+        let address = data.socket().peer_addr()?.to_string();
         {
             let mut state = self.state();
             if state.is_over {
@@ -329,58 +337,6 @@ impl Meeting {
         self.ring();
         Ok(())
     }
-
-    /// The hello of this end.
-    fn hello(&self, is_data: bool, session: u64, place: Place) -> LinkHello {
-        LinkHello {
-            protocol: PROTOCOL,
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            link: self.settings.name.clone(),
-            node: node(),
-            role: self.identity.role,
-            is_data,
-            instance: self.identity.instance,
-            session,
-            message: self.identity.message.to_string(),
-            place: Place { window: self.settings.window, ..place },
-        }
-    }
-
-    /// Checks that the other end fits.
-    fn check(&self, other: &LinkHello) -> Result<(), LinkRefusal> {
-        let link = &self.settings.name;
-        let never = |why: String| Err(LinkRefusal { why, may_retry: false });
-        if other.protocol != PROTOCOL {
-            return never(format!(
-                "link `{link}`: {} runs onbeat {} (protocol {}) and {} runs onbeat {} (protocol {PROTOCOL}): \
-                 install the same version",
-                other.node,
-                other.version,
-                other.protocol,
-                node(),
-                env!("CARGO_PKG_VERSION"),
-            ));
-        }
-        if other.role == self.identity.role {
-            let kind = other.role.kind();
-            return never(format!("link `{link}`: both ends are a `{kind}`: one must be the other kind"));
-        }
-        if other.message != self.identity.message {
-            let (theirs, ours) = (&other.message, self.identity.message);
-            return never(format!(
-                "link `{link}`: {} has messages of type {theirs}, {} has {ours}: use kinds of the same type",
-                other.node,
-                node()
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// Host name and process.
-fn node() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    format!("{}:{}", host.trim(), std::process::id())
 }
 
 /// A number that no other end has.
@@ -392,8 +348,9 @@ pub fn random() -> u64 {
 }
 
 /// Sends a frame without a body on a connection that blocks.
-fn send(stream: &mut TcpStream, head: &Head) -> io::Result<()> {
+fn send(stream: &mut LinkStream, head: &Head) -> io::Result<()> {
     let mut bytes = Vec::new();
     write_head(&mut bytes, head, 0)?;
-    stream.write_all(&bytes)
+    stream.write_all(&bytes)?;
+    stream.flush()
 }

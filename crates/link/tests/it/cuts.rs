@@ -25,7 +25,7 @@ fn relayed(name: &str, on_cut: OnCut) -> (LinkSettings, LinkSettings, Relay) {
 }
 
 /// A run that sends the numbers below `count`, one every 100 µs.
-fn paced(count: u64, settings: LinkSettings) -> Graph {
+pub fn paced(count: u64, settings: LinkSettings) -> Graph {
     let mut graph = Graph::new("producer");
     let mut n = 0_u64;
     let numbers = graph.source("numbers", move || {
@@ -39,7 +39,7 @@ fn paced(count: u64, settings: LinkSettings) -> Graph {
 }
 
 /// Does something to the relay again and again, in a thread, once something has come through.
-fn meanwhile(relay: &Relay, found: &Found, times: usize, what: impl Fn(&Relay) + Send + 'static) {
+pub fn meanwhile(relay: &Relay, found: &Found, times: usize, what: impl Fn(&Relay) + Send + 'static) {
     let (relay, found) = (relay.clone(), Arc::clone(found));
     let body = move || {
         while found.lock().unwrap().is_empty() {

@@ -4,6 +4,8 @@ mod cuts;
 mod messages;
 mod refusals;
 mod relay;
+#[cfg(feature = "tls")]
+mod secure;
 
 use onbeat_link::{Carried, LinkPeer, LinkSettings, LinkSink, LinkSource};
 use onbeat_runtime::{Graph, Options, RunError};

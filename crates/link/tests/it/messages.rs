@@ -1,7 +1,7 @@
 //! Messages arrive as they were sent.
 
 use crate::{consumer, ends, producer, run_both};
-use onbeat_link::{LinkSink, LinkSource};
+use onbeat_link::{LinkSettings, LinkSink, LinkSource};
 use onbeat_runtime::{
     Chunk, Context, Error, Graph, Input, Operator, Options, Output, Ports, Step, Tag, Value,
 };
@@ -157,28 +157,32 @@ impl Operator for KeepAll {
 #[test]
 fn chunks_arrive_with_all_that_is_with_them() {
     for quantum in [256, 16 << 10, 1 << 20] {
-        let (sink, source) = ends("chunks");
-        let direct = Arc::new(Mutex::new(Vec::new()));
-        let mut graph = Graph::new("direct");
-        let zeros = graph.add("zeros", Zeros::new(30));
-        let keep = graph.add("keep", KeepAll { input: Input::default(), seen: Arc::clone(&direct) });
-        graph.connect(zeros, |s| &s.out, keep, |s| &s.input).quantum(quantum);
-        graph.run(&Options::default()).unwrap();
-
-        let linked = Arc::new(Mutex::new(Vec::new()));
-        let mut one = Graph::new("producer");
-        let zeros = one.add("zeros", Zeros::new(30));
-        let to = one.add("to", LinkSink::<Chunk<f32>>::new(sink));
-        one.connect(zeros, |s| &s.out, to, |s| &s.input).quantum(quantum);
-        let mut other = Graph::new("consumer");
-        let from = other.add("from", LinkSource::<Chunk<f32>>::new(source));
-        let keep = other.add("keep", KeepAll { input: Input::default(), seen: Arc::clone(&linked) });
-        other.connect(from, |s| &s.out, keep, |s| &s.input).quantum(quantum);
-        let (one, other) = run_both(one, other);
-        one.unwrap();
-        let other = other.unwrap();
-        assert_eq!(*linked.lock().unwrap(), *direct.lock().unwrap());
-        assert_eq!(direct.lock().unwrap().len(), 30);
-        assert!(other.links[0].transit.is_some());
+        chunks_arrive(ends("chunks"), quantum);
     }
+}
+
+/// Sends chunks over a link, and compares with a run without one.
+pub fn chunks_arrive((sink, source): (LinkSettings, LinkSettings), quantum: usize) {
+    let direct = Arc::new(Mutex::new(Vec::new()));
+    let mut graph = Graph::new("direct");
+    let zeros = graph.add("zeros", Zeros::new(30));
+    let keep = graph.add("keep", KeepAll { input: Input::default(), seen: Arc::clone(&direct) });
+    graph.connect(zeros, |s| &s.out, keep, |s| &s.input).quantum(quantum);
+    graph.run(&Options::default()).unwrap();
+
+    let linked = Arc::new(Mutex::new(Vec::new()));
+    let mut one = Graph::new("producer");
+    let zeros = one.add("zeros", Zeros::new(30));
+    let to = one.add("to", LinkSink::<Chunk<f32>>::new(sink));
+    one.connect(zeros, |s| &s.out, to, |s| &s.input).quantum(quantum);
+    let mut other = Graph::new("consumer");
+    let from = other.add("from", LinkSource::<Chunk<f32>>::new(source));
+    let keep = other.add("keep", KeepAll { input: Input::default(), seen: Arc::clone(&linked) });
+    other.connect(from, |s| &s.out, keep, |s| &s.input).quantum(quantum);
+    let (one, other) = run_both(one, other);
+    one.unwrap();
+    let other = other.unwrap();
+    assert_eq!(*linked.lock().unwrap(), *direct.lock().unwrap());
+    assert_eq!(direct.lock().unwrap().len(), 30);
+    assert!(other.links[0].transit.is_some());
 }

@@ -16,13 +16,16 @@ pub struct Relay {
 struct RelayState {
     streams: Mutex<Vec<TcpStream>>,
     is_held: AtomicBool,
+    /// What has passed, in both directions.
+    seen: Mutex<Vec<u8>>,
 }
 
 impl Relay {
     pub fn to(target: &str) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let state = RelayState { streams: Mutex::default(), is_held: AtomicBool::new(false) };
+        let state =
+            RelayState { streams: Mutex::default(), is_held: AtomicBool::new(false), seen: Mutex::default() };
         let relay = Relay { address, state: Arc::new(state) };
         let (target, theirs) = (target.to_string(), relay.clone());
         spawn("relay", move || {
@@ -48,6 +51,7 @@ impl Relay {
                 while state.is_held.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
+                state.seen.lock().unwrap().extend_from_slice(&bytes[..count]);
                 if to.write_all(&bytes[..count]).is_err() {
                     break;
                 }
@@ -58,6 +62,12 @@ impl Relay {
             }
             let _gone = (from.shutdown(Shutdown::Read), to.shutdown(Shutdown::Write));
         });
+    }
+
+    /// What has passed until now.
+    #[cfg(feature = "tls")]
+    pub fn seen(&self) -> Vec<u8> {
+        self.state.seen.lock().unwrap().clone()
     }
 
     /// Breaks all connections. Later ones are passed on again.
