@@ -61,7 +61,11 @@ fn read_one(stream: &mut LinkStream) -> io::Result<Head> {
     let mut reader = FrameReader::new(0);
     loop {
         // Byte by byte, so that nothing after the frame is taken.
-        if reader.fill(&mut io::Read::take(&mut *stream, 1))? == 0 {
+        let read = match reader.fill(&mut io::Read::take(&mut *stream, 1)) {
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            read => read?,
+        };
+        if read == 0 {
             let text =
                 "it closed the connection without an answer: if it has an `identity`, this end needs one too";
             return Err(io::Error::new(ErrorKind::UnexpectedEof, text));

@@ -128,9 +128,15 @@ impl Identity {
             Encryption { connection: connection.into(), other: format!("the certificate of `{peer}`") };
         while encryption.connection.is_handshaking() {
             encryption.push(&mut socket)?;
-            if encryption.connection.is_handshaking() && encryption.pull(&mut socket)? == 0 {
-                let text = "it closed the connection: its side may have no `identity`";
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, text));
+            if !encryption.connection.is_handshaking() {
+                break;
+            }
+            let closed =
+                |kind| io::Error::new(kind, "it closed the connection: its side may have no `identity`");
+            match encryption.pull(&mut socket) {
+                Ok(0) => return Err(closed(ErrorKind::UnexpectedEof)),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(closed(error.kind())),
+                read => drop(read?),
             }
         }
         encryption.push(&mut socket)?;
