@@ -136,7 +136,8 @@ impl Identity {
             match encryption.pull(&mut socket) {
                 Ok(0) => return Err(closed(ErrorKind::UnexpectedEof)),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(closed(error.kind())),
-                read => drop(read?),
+                Err(error) => return Err(error),
+                Ok(_) => {}
             }
         }
         encryption.push(&mut socket)?;
