@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 
 /// Version of the protocol. Both ends of a link must have the same.
-pub const PROTOCOL: u16 = 1;
+pub const PROTOCOL: u16 = 2;
 
 /// Bytes of the two lengths.
 pub const PREFIX: usize = 8;
@@ -131,6 +131,8 @@ pub enum Outcome {
 pub struct MessageHead {
     /// Number of the message on the link.
     pub sequence: u64,
+    /// Number of the message among those of its source, in the producer's run.
+    pub origin: u64,
     /// When it was sent, on the producer's `CLOCK_MONOTONIC`.
     pub sent_ns: u64,
     /// Source time.

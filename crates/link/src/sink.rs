@@ -46,6 +46,7 @@ pub struct LinkSink<M: Carried> {
 #[derive(Debug)]
 struct KeptMessage<M> {
     message: M,
+    origin: u64,
     time_ns: u64,
     due_ns: Option<u64>,
     keys: Vec<(String, Constant)>,
@@ -168,6 +169,7 @@ impl<M: Carried> LinkSink<M> {
                 let keys = cx.keys().into_iter().flatten();
                 self.books.enter(KeptMessage {
                     message,
+                    origin: stamp.sequence(),
                     time_ns: stamp.time_ns,
                     due_ns: stamp.due_ns().and_then(|due_ns| cx.to_monotonic_ns(due_ns)),
                     keys: keys.map(|(name, value)| (name.to_string(), value.into())).collect(),
@@ -190,7 +192,7 @@ impl<M: Carried> LinkSink<M> {
     /// Puts one message into `outgoing`.
     fn put(&mut self) -> Result<(), Error> {
         let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
-        let KeptMessage { message, time_ns, due_ns, keys } = kept;
+        let KeptMessage { message, origin, time_ns, due_ns, keys } = kept;
         let value = &mut self.value;
         value.clear();
         message.write(value)?;
@@ -198,6 +200,7 @@ impl<M: Carried> LinkSink<M> {
         let body = value.len() + samples.len();
         let head = Head::Message(MessageHead {
             sequence,
+            origin: *origin,
             sent_ns: monotonic_ns(),
             time_ns: *time_ns,
             due_ns: *due_ns,

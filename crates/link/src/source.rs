@@ -176,6 +176,7 @@ impl<M: Carried> LinkSource<M> {
                 sent_ns,
                 came_ns,
                 least_ns,
+                origin: head.origin,
                 link: Arc::clone(link),
                 node: Arc::clone(node),
             });

@@ -112,6 +112,9 @@ pub struct Part {
     /// Further information: the thread's policy, the usual duration.
     #[serde(default)]
     pub detail: Option<String>,
+    /// Of `other_node`: the message's number among those of its source there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<u64>,
     /// Measured duration, in nanoseconds. In a backlog it includes the time by which earlier steps were
     /// delayed.
     pub took_ns: u64,

@@ -93,6 +93,8 @@ pub struct LinkArrival {
     pub came_ns: u64,
     /// Shortest time between the two so far.
     pub least_ns: u64,
+    /// Its number among the messages of its source there.
+    pub origin: u64,
     /// Name of the link.
     pub link: Arc<str>,
     /// The other run: host name and process.

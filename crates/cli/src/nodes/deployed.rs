@@ -7,6 +7,7 @@ use crate::documents::{self, RunFacts};
 use crate::error::CommandError;
 use crate::stderr::to_stderr;
 use crate::{output, views};
+use onbeat::explain::{NodeRun, name_causes_elsewhere};
 use onbeat::link::deployment::{Hosts, NodePart, TypedEdge, split, without_machine};
 use onbeat::link::{Identity, SharedStream, call};
 use onbeat::{Overrides, Pipeline, Registry};
@@ -283,35 +284,52 @@ fn report(ends: &Receiver<NodeEnd>, arguments: &DeployArguments, records: &Path)
         CommandError::new(format!("folder `{}`: cannot be created: {error}", records.display()))
     })?;
     let (mut worst, mut failures) = (0, Vec::new());
+    let (mut runs, mut positions) = (Vec::new(), Vec::new());
     for NodeEnd { name, result } in ends {
-        let EndedPart { record, position_ns } = match result {
-            Ok(ended) => ended,
+        match result {
+            Ok(EndedPart { record, position_ns }) => {
+                worst = worse(worst, record.result.exit_status);
+                if record.result.exit_status == 1 {
+                    failures.push(CommandError::new(format!("node `{name}`: {}", record.result.reason)));
+                }
+                runs.push(NodeRun { node: name, record });
+                positions.push(position_ns);
+            }
             Err(why) => {
                 worst = worse(worst, 1);
                 failures.push(CommandError::new(format!("node `{name}`: {why}")));
-                continue;
             }
-        };
-        let path = records.join(format!("{}.record.json", record.name));
-        record.write(&path).map_err(|error| {
-            CommandError::new(format!("record `{}`: cannot be written: {error}", path.display()))
-        })?;
-        worst = worse(worst, record.result.exit_status);
-        if record.result.exit_status == 1 {
-            failures.push(CommandError::new(format!("node `{name}`: {}", record.result.reason)));
         }
-        if !arguments.quiet {
-            // The files are where the node wrote them.
-            let output = record.config.get("output").and_then(serde_json::Value::as_str).unwrap_or_default();
-            let output = PathBuf::from(format!("{name}:{output}"));
-            let facts = RunFacts { position_ns, output: &output, record: Some(&path) };
-            let colour = crate::stderr::may_colour(std::io::stdout().is_terminal());
-            let text = views::view(OutputFormat::Human, colour).text(&documents::run(&record, &facts));
-            output::to_stdout(&format!("{text}\n"))?;
-        }
+    }
+    name_causes_elsewhere(&mut runs);
+    for (run, position_ns) in runs.iter().zip(positions) {
+        show(run, position_ns, arguments, records)?;
     }
     failures.iter().for_each(CommandError::show);
     Ok(worst)
+}
+
+/// Writes the record of a node, and prints its table.
+fn show(
+    NodeRun { node, record }: &NodeRun,
+    position_ns: u64,
+    arguments: &DeployArguments,
+    records: &Path,
+) -> Result<(), CommandError> {
+    let path = records.join(format!("{}.record.json", record.name));
+    record.write(&path).map_err(|error| {
+        CommandError::new(format!("record `{}`: cannot be written: {error}", path.display()))
+    })?;
+    if arguments.quiet {
+        return Ok(());
+    }
+    // The files are where the node wrote them.
+    let output = record.config.get("output").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let output = PathBuf::from(format!("{node}:{output}"));
+    let facts = RunFacts { position_ns, output: &output, record: Some(&path) };
+    let colour = crate::stderr::may_colour(std::io::stdout().is_terminal());
+    let text = views::view(OutputFormat::Human, colour).text(&documents::run(record, &facts));
+    output::to_stdout(&format!("{text}\n"))
 }
 
 /// The status that matters more: an error, then lost data, then a limit.

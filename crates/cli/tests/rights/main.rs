@@ -16,6 +16,7 @@ mod noise;
 mod obtained;
 mod overruns;
 mod refused;
+mod two_nodes;
 
 use harness::{Answer, Place};
 use onbeat_os::Policy;

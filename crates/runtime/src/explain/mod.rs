@@ -21,9 +21,11 @@
 //! | `split` | a window of time to its causes: in each of its `slices` the worker was `busy`, or `away` from its core; a wait for earlier steps is followed back through their `backlog` |
 //! | `share` | times to shares: parts that sum to the lateness |
 //! | `sentence` | the verdict in words |
+//! | `elsewhere` | the causes on other nodes, from their records |
 
 mod case;
 mod cores;
+mod elsewhere;
 mod findings;
 mod kept;
 mod lines;
@@ -39,9 +41,11 @@ mod strays;
 mod work;
 
 pub use case::{Case, EdgeFacts, OperatorFacts, Scheduling, ThreadFacts};
+pub use elsewhere::{NodeRun, name_causes_elsewhere};
 pub(crate) use recorder::{Recorder, RecorderReport, rings};
 pub use sentence::sentence;
 
+use onbeat_trace::CauseClass;
 use onbeat_trace::cause::Part;
 
 /// Returns the causes of a late message as parts, by falling weight. Their `late_ns` sum to the lateness.
@@ -72,5 +76,10 @@ use onbeat_trace::cause::Part;
 /// ```
 #[must_use]
 pub fn explain(case: &Case<'_>) -> Vec<Part> {
-    share::share(case, split::split(case))
+    let mut parts = share::share(case, split::split(case));
+    let origin = split::origin(case);
+    for part in parts.iter_mut().filter(|part| part.class == CauseClass::OtherNode) {
+        part.origin = origin;
+    }
+    parts
 }

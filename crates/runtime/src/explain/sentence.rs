@@ -55,7 +55,7 @@ fn together(parts: &[Part]) -> Vec<Part> {
     all
 }
 
-fn phrase(part: &Part) -> String {
+pub(super) fn phrase(part: &Part) -> String {
     let Part { class, name, operator, core, detail, took_ns, .. } = part;
     let took = time(*took_ns);
     let operator = operator.as_deref().unwrap_or("it");
@@ -85,7 +85,12 @@ fn phrase(part: &Part) -> String {
         CauseClass::SystemCall => format!("{name} was blocked in the kernel for {took}{in_brackets}"),
         CauseClass::Lock => format!("{operator} waited {took} for the thread {name}"),
         CauseClass::GilWait => format!("{operator} waited {took} for the Python lock, which {name} had"),
-        CauseClass::OtherNode => format!("it left {name} {took} after it was due there"),
+        CauseClass::OtherNode => {
+            // "radio, preempted: stress", if its record was asked.
+            let node = if detail.is_some() { name.split(", ").next().unwrap_or(name) } else { name };
+            let why = detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"));
+            format!("it left {node} {took} after it was due there{why}")
+        }
         CauseClass::Network => format!("link {name} took {took}{in_brackets}"),
         CauseClass::Stopped => format!("the process was stopped for {took}"),
         CauseClass::Migration => format!("{operator} waited {took} for a move between cores ({name})"),

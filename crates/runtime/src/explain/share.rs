@@ -53,6 +53,7 @@ pub(super) fn share(case: &Case<'_>, took: Took) -> Vec<Part> {
             operator: what.operator.map(|operator| case.operators[operator as usize].name.clone()),
             core: what.core,
             detail: what.detail,
+            origin: None,
             took_ns,
             late_ns,
         })

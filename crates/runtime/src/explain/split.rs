@@ -6,6 +6,8 @@
 //! wait belongs to the worker's other steps, and to what had delayed them.
 
 mod arrivals;
+
+pub(super) use arrivals::origin;
 mod away;
 mod backlog;
 mod busy;

@@ -122,6 +122,7 @@ fn causes_are_shown_with_their_fixes() {
         operator: Some("motor".into()),
         core: Some(1),
         detail: None,
+        origin: None,
         took_ns: late_ns,
         late_ns,
     };

@@ -13,6 +13,11 @@ pub(super) fn arrival<'c>(case: &Case<'c>) -> Option<&'c LinkArrival> {
     case.arrivals.iter().find(|arrival| arrival.tid == thread.tid && step.contains(&arrival.came_ns))
 }
 
+/// Returns the message's number among those of its source in the other run, if it came from one.
+pub(in crate::explain) fn origin(case: &Case<'_>) -> Option<u64> {
+    arrival(case).map(|arrival| arrival.origin)
+}
+
 /// Adds the time before the message could be here, and returns when it could.
 pub(super) fn before(case: &Case<'_>, arrival: &LinkArrival, took: &mut Took) -> u64 {
     let sent_ns = arrival.sent_ns.clamp(case.due_ns, case.end_ns);

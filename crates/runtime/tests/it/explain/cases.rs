@@ -311,7 +311,15 @@ fn linked(sent_ns: u64, least_ns: u64) -> Story {
     let mut story = Story::new(8_000, 0);
     story.has_socket = true;
     let (link, node) = ("iq→demod".into(), "radio:7".into());
-    story.arrivals.push(LinkArrival { tid: TID, sent_ns, came_ns: 9_005, least_ns, link, node });
+    story.arrivals.push(LinkArrival {
+        tid: TID,
+        sent_ns,
+        came_ns: 9_005,
+        least_ns,
+        origin: 4711,
+        link,
+        node,
+    });
     story
 }
 

@@ -2,4 +2,5 @@
 
 mod backlog;
 mod cases;
+mod elsewhere;
 mod properties;

@@ -154,6 +154,7 @@ fn miss() -> Miss {
                 operator: Some("audio".to_owned()),
                 core: Some(1),
                 detail: Some("f:1".to_owned()),
+                origin: Some(199),
                 took_ns: 690_000,
                 late_ns: 690_000,
             }],

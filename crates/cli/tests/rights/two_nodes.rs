@@ -1,0 +1,109 @@
+//! Late messages of one node whose cause is on another one.
+
+use super::harness::{Place, until};
+use super::{alone, has_tracefs, may};
+use onbeat::Record;
+use onbeat_os::cores::CoreSet;
+use onbeat_os::policy::{Policy, PolicyFlags};
+use std::fs;
+use std::net::TcpListener;
+use std::process::Child;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const PIPELINE: &str = r#"
+policy = "f:40"
+
+[[operator]]
+name = "ticks"
+kind = "timer"
+period = "1 ms"
+count = 3000
+
+[[operator]]
+name = "end"
+kind = "count.sink"
+
+[[edge]]
+from = "ticks"
+to = "end"
+capacity = 16
+
+[[path]]
+from = "ticks"
+to = "end"
+max_latency = "1 ms"
+"#;
+
+/// A node, killed when dropped.
+struct Node(Child);
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+fn node() -> (Place, Node, String) {
+    let place = Place::new();
+    let address = free_address();
+    let child = Node(place.start(&["node", "--listen", &address]));
+    let heard = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("listening").then_some(());
+    until("the node listens", heard).unwrap();
+    (place, child, address)
+}
+
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// A thread that takes a core for 4 ms, 20 times a second, until the sender is dropped.
+fn thief(core: usize) -> (JoinHandle<()>, Sender<()>) {
+    let (sender, over) = channel::<()>();
+    let body = move || {
+        onbeat_os::thread::set_cores(&CoreSet::from_cores([core]).unwrap()).expect("the core is there");
+        Policy::Fifo(80).set(PolicyFlags::default()).expect("it was tried");
+        while over.recv_timeout(Duration::from_millis(46)) == Err(RecvTimeoutError::Timeout) {
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(4) {}
+        }
+    };
+    (onbeat_os::thread::spawn("thief", body).expect("a thread starts"), sender)
+}
+
+#[test]
+fn a_thief_on_one_node_is_named_on_the_other() {
+    let _alone = alone();
+    if !may(&["f:80"]) || !has_tracefs() {
+        return;
+    }
+    let cores: Vec<usize> = onbeat_os::thread::cores().unwrap().iter().collect();
+    let [first, .., last] = cores[..] else { return eprintln!("skipped: there is one core") };
+    let ((_radio, _a, radio), (_desk, _b, desk)) = (node(), node());
+    let place = Place::new();
+    fs::write(place.path("ticks.toml"), PIPELINE).unwrap();
+    let hosts = format!(
+        "[node.radio]\nendpoint = \"{radio}\"\nlinks = \"{}\"\noperators = [\"ticks\"]\noptions = {{ cores = [{first}] \
+         }}\n[node.desk]\nendpoint = \"{desk}\"\nlinks = \"{}\"\nrest = true\noptions = {{ cores = [{last}] }}\n",
+        free_address(),
+        free_address()
+    );
+    fs::write(place.path("hosts.toml"), hosts).unwrap();
+    let (thief, is_busy) = thief(first);
+    let answer = place.onbeat(&["deploy", "ticks.toml", "hosts.toml", "--records", "records"]);
+    drop(is_busy);
+    thief.join().unwrap();
+    assert!(matches!(answer.status, Some(0 | 2)), "{answer:#?}");
+    let text = fs::read_to_string(place.path("records/ticks.desk.record.json")).unwrap();
+    let record = Record::from_json(&text).unwrap();
+    // Messages are late by the thief's doing, and now and then by others'.
+    let verdicts: Vec<&str> =
+        record.misses.iter().filter_map(|miss| Some(miss.verdict.as_ref()?.sentence.as_str())).collect();
+    let named =
+        verdicts.iter().filter(|text| text.contains("it left radio") && text.contains("by thief")).count();
+    assert!(verdicts.len() >= 50 && named * 100 >= verdicts.len() * 90, "{named} of {verdicts:#?}");
+    assert!(answer.stdout.contains("radio, preempted: thief"), "{}", answer.stdout);
+    println!("{named} of {} verdicts name the thief on the other node", verdicts.len());
+}
