@@ -1,6 +1,7 @@
 //! Pipelines on several nodes: `onbeat node` and `onbeat deploy`, over the loopback.
 
 use super::harness::{Answer, Place, until, wait};
+use onbeat::Record;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -185,4 +186,43 @@ fn strangers_do_not_disturb_a_node() {
     let pid = rustix::process::Pid::from_raw(node.child.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(wait(&mut node.child), Some(0));
+}
+
+/// A source that is faster than any link.
+const FLOOD: &str = r#"
+[[operator]]
+name = "numbers"
+kind = "counter"
+count = 20000
+
+[[operator]]
+name = "end"
+kind = "count.sink"
+
+[[edge]]
+from = "numbers"
+to = "end"
+capacity = 4
+"#;
+
+#[test]
+fn what_an_edge_drops_is_counted_at_both_ends() {
+    for rule in ["wait", "drop_oldest", "drop_newest", "latest"] {
+        let place = Place::new();
+        fs::write(place.path("flood.toml"), format!("{FLOOD}when_full = \"{rule}\"\n")).unwrap();
+        let nodes: Vec<NodeProcess> = (0..2).map(|_| NodeProcess::start()).collect();
+        let hosts = hosts(&nodes, &[&["numbers"]], "");
+        let answer = deploy(&place, &place.path("flood.toml"), &hosts, &[]);
+        assert_eq!(answer.status, Some(0), "{answer:?}");
+        let [sent, taken] = ["n0", "n1"].map(|node| {
+            let path = place.path("records").join(format!("flood.{node}.record.json"));
+            Record::from_json(&fs::read_to_string(path).unwrap()).unwrap()
+        });
+        let (sent_end, taken_end) = (&sent.links[0], &taken.links[0]);
+        let dropped = sent_end.dropped_before.unwrap();
+        assert_eq!(taken_end.dropped_before, Some(dropped), "{rule}");
+        assert_eq!((sent_end.messages, taken_end.messages), (20_000 - dropped, 20_000 - dropped), "{rule}");
+        assert_eq!(taken.edges[0].received, 20_000 - dropped, "{rule}");
+        assert_eq!(dropped > 0, rule != "wait", "{rule}: {dropped} dropped");
+    }
 }

@@ -1,6 +1,7 @@
 //! Links between runs of one process, over the loopback.
 
 mod cuts;
+mod delays;
 mod messages;
 mod refusals;
 mod relay;

@@ -24,6 +24,7 @@ pub struct NodeRun {
 pub fn name_causes_elsewhere(runs: &mut [NodeRun]) -> usize {
     let found: Vec<Vec<(usize, Elsewhere)>> = (0..runs.len()).map(|at| all_of(runs, at)).collect();
     let count = found.iter().map(Vec::len).sum();
+    enter_drops(runs);
     for (run, found) in runs.iter_mut().zip(found) {
         for (number, elsewhere) in found {
             enter(&mut run.record, number, elsewhere);
@@ -31,6 +32,29 @@ pub fn name_causes_elsewhere(runs: &mut [NodeRun]) -> usize {
         run.record.causes.sort_by_key(|cause| std::cmp::Reverse((cause.lost_ns, cause.misses)));
     }
     count
+}
+
+/// Tells the consumer of each link what the edge before it has dropped.
+fn enter_drops(runs: &mut [NodeRun]) {
+    for at in 0..runs.len() {
+        for number in 0..runs[at].record.links.len() {
+            let link = &runs[at].record.links[number];
+            if link.dropped_before.is_none()
+                && let Some((there, sink)) = other_end(runs, at, link)
+            {
+                let before = runs[there].record.links[sink].dropped_before;
+                runs[at].record.links[number].dropped_before = before;
+            }
+        }
+    }
+}
+
+/// The run with the other end of a link, and its number there.
+fn other_end(runs: &[NodeRun], at: usize, link: &LinkRecord) -> Option<(usize, usize)> {
+    let others = runs.iter().enumerate().filter(|(there, _)| *there != at);
+    others.into_iter().find_map(|(there, run)| {
+        Some((there, run.record.links.iter().position(|other| other.name == link.name)?))
+    })
 }
 
 /// A cause on another node.
@@ -54,12 +78,8 @@ fn search(runs: &[NodeRun], at: usize, miss: &Miss, links_left: usize) -> Option
     let origin = part.origin?;
     let source = miss.name.split(" → ").next()?;
     let link = record.links.iter().find(|link| link.operator == source)?;
-    let is_other_end = |other: &&LinkRecord| other.name == link.name && other.transit.is_none();
-    let (there, sink) = runs
-        .iter()
-        .enumerate()
-        .filter(|(other, _)| *other != at)
-        .find_map(|(other, run)| Some((other, run.record.links.iter().find(is_other_end)?)))?;
+    let (there, sink) = other_end(runs, at, link)?;
+    let sink = &runs[there].record.links[sink];
     let end = format!(" → {}", sink.operator);
     let miss =
         runs[there].record.misses.iter().find(|miss| {

@@ -21,6 +21,10 @@ pub struct LinkRecord {
     /// Messages that the producer gave up during a cut, as `on_cut = "degrade"` permits. Both ends count
     /// them.
     pub dropped: u64,
+    /// Messages that the edge before the link dropped, as its `when_full` permits. The consumer's record has
+    /// this number in a deployment only; otherwise it is `None`.
+    #[serde(default)]
+    pub dropped_before: Option<u64>,
     /// Messages that were sent and not known to be taken when this end stopped.
     pub in_flight: u64,
     /// How often the connection was cut.

@@ -3,6 +3,7 @@
 
 mod copies;
 mod edges;
+mod links;
 mod operators;
 mod paths;
 mod report;
@@ -116,6 +117,7 @@ pub(crate) fn record(
         notes,
         result: result::result(plan, end, &isolated, &losses, unprocessed, (end_ns, duration_ns)),
     };
+    links::set_dropped_before(&mut record);
     paths::set_worst_cases(plan, &mut record);
     record
 }

@@ -107,3 +107,12 @@ fn a_verdict_names_the_cause_on_the_node_where_it_was() {
     assert_eq!(causes(wall)[0], named);
     assert_eq!(causes(radio), vec![(CauseClass::Preempted, "thief".into(), 2, 1_800_000)]);
 }
+
+#[test]
+fn a_consumer_hears_what_was_dropped_before_the_link() {
+    let mut runs = chain();
+    runs[1].record.links[0].dropped_before = Some(7);
+    name_causes_elsewhere(&mut runs);
+    let before = |run: usize, link: usize| runs[run].record.links[link].dropped_before;
+    assert_eq!((before(2, 0), before(2, 1), before(0, 0)), (Some(7), None, None));
+}

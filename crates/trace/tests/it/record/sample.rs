@@ -290,6 +290,7 @@ fn link() -> LinkRecord {
         bytes: 16_384_000,
         repeated: 3,
         dropped: 2,
+        dropped_before: Some(5),
         in_flight: 1,
         cuts: 1,
         cut_ns: 40_000_000,
