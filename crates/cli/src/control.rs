@@ -1,6 +1,9 @@
 //! Client of a run's control socket.
 
+use crate::arguments::ctl::CtlArguments;
 use crate::error::CommandError;
+use crate::nodes;
+use onbeat::link::SharedStream;
 use onbeat_os::local;
 use serde_json::{Value, json};
 use std::fs;
@@ -24,8 +27,40 @@ const ANSWER_BYTES: u64 = 256 << 20;
 
 /// Connection to a run.
 pub struct Connection {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<ControlWay>,
     socket: PathBuf,
+}
+
+/// What leads to the run.
+enum ControlWay {
+    Local(UnixStream),
+    /// Through the node where it runs.
+    Node(SharedStream),
+}
+
+impl Read for ControlWay {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            ControlWay::Local(stream) => stream.read(bytes),
+            ControlWay::Node(stream) => stream.read(bytes),
+        }
+    }
+}
+
+impl Write for ControlWay {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            ControlWay::Local(stream) => stream.write(bytes),
+            ControlWay::Node(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            ControlWay::Local(stream) => stream.flush(),
+            ControlWay::Node(stream) => stream.flush(),
+        }
+    }
 }
 
 /// Error of a request.
@@ -45,18 +80,35 @@ impl From<RequestError> for CommandError {
 
 impl Connection {
     /// Connects, and checks that an onbeat run answers.
-    pub fn open(socket: &Path) -> Result<Self, RequestError> {
-        let stream = local::connect(socket, GREETING).map_err(|error| cannot_connect(socket, &error))?;
-        let mut connection = Connection { stream: BufReader::new(stream), socket: socket.to_path_buf() };
+    pub fn open(arguments: &CtlArguments) -> Result<Self, RequestError> {
+        let CtlArguments { socket, identity, node, .. } = arguments;
+        let way = match nodes::remote(socket) {
+            Some(place) => {
+                let found = nodes::connect(place, identity.as_deref(), node.as_deref());
+                ControlWay::Node(found.map_err(RequestError::Other)?.map_err(RequestError::Gone)?)
+            }
+            None => {
+                let found = local::connect(socket, GREETING);
+                ControlWay::Local(found.map_err(|error| cannot_connect(socket, &error))?)
+            }
+        };
+        let mut connection = Connection { stream: BufReader::new(way), socket: socket.clone() };
         connection.wait_for(GREETING)?;
         connection.ask(json!({ "command": "hello" }))?;
         connection.wait_for(PATIENCE)?;
         Ok(connection)
     }
 
-    fn wait_for(&self, time: Duration) -> Result<(), RequestError> {
-        let stream = self.stream.get_ref();
-        let set = stream.set_read_timeout(Some(time)).and_then(|()| stream.set_write_timeout(Some(time)));
+    fn wait_for(&mut self, time: Duration) -> Result<(), RequestError> {
+        let set = match self.stream.get_mut() {
+            ControlWay::Local(stream) => {
+                stream.set_read_timeout(Some(time)).and_then(|()| stream.set_write_timeout(Some(time)))
+            }
+            ControlWay::Node(stream) => {
+                stream.patience = Some(time);
+                Ok(())
+            }
+        };
         set.map_err(|error| self.other(&error.to_string()))
     }
 

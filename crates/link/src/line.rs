@@ -90,9 +90,9 @@ impl LinkLine {
     }
 
     /// Begins to look for the other end.
-    pub fn start(&mut self, place: Place) -> Result<(), Error> {
+    pub fn start(&mut self, place: Place, cx: &Context) -> Result<(), Error> {
         self.seat = None;
-        self.seat = Some(MeetingSeat::new(self.settings.clone(), self.identity.clone(), place)?);
+        self.seat = Some(MeetingSeat::new(self.settings.clone(), self.identity.clone(), place, cx)?);
         self.since_ns = monotonic_ns();
         Ok(())
     }

@@ -295,8 +295,8 @@ impl<M: Carried> Operator for LinkSink<M> {
         p.input("in", &mut self.input).holds(self.line.settings.window as usize + 1);
     }
 
-    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.line.start(self.books.place())
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.line.start(self.books.place(), cx)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

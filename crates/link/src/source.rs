@@ -276,8 +276,8 @@ impl<M: Carried> Operator for LinkSource<M> {
         p.output("out", &mut self.out);
     }
 
-    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.line.start(self.books.place())
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.line.start(self.books.place(), cx)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

@@ -13,12 +13,20 @@ EXAMPLES
   onbeat ctl fm.ctl set tune.shift=\"-40 kHz\" --at 96000
                                                         change a parameter at one input sample
   onbeat ctl fm.ctl pause                               pause all sources; `resume` continues them
+  onbeat ctl 192.168.0.7:7400/fm.radio top              watch a part of a deployment
   onbeat ctl fm.ctl stop                                end the run and finish its files";
 
 #[derive(Debug, Args)]
 pub struct CtlArguments {
-    /// Control socket of the run, as given by --control or by `control` in the pipeline file
+    /// Control socket of the run, as given by --control or by `control` in the pipeline file; or the address of
+    /// an `onbeat node` and the name of the run there, ADDRESS/NAME
     pub socket: PathBuf,
+    /// Folder with authority.pem, certificate.pem and key.pem of the caller, for a node that has an identity
+    #[arg(long, value_name = "DIR")]
+    pub identity: Option<PathBuf>,
+    /// Name of that node, as in its certificate
+    #[arg(long, value_name = "NAME", requires = "identity")]
+    pub node: Option<String>,
     #[command(subcommand)]
     pub order: CtlOrder,
 }

@@ -12,7 +12,6 @@ use crate::{stderr, views};
 use onbeat::RunStatus;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::time::Duration;
 
 /// Interval between two updates.
@@ -22,8 +21,8 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
     let named =
         |operator: &Option<String>| operator.as_ref().map_or(String::new(), |name| format!(" `{name}`"));
     let (request, done) = match &arguments.order {
-        CtlOrder::Status(status) => return show_status(&arguments.socket, status),
-        CtlOrder::Top => return top(&arguments.socket),
+        CtlOrder::Status(status) => return show_status(arguments, status),
+        CtlOrder::Top => return top(arguments),
         CtlOrder::Pause(of) => {
             (json!({ "command": "pause", "operator": of.operator }), format!("paused{}", named(&of.operator)))
         }
@@ -53,7 +52,7 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
             (json!({ "command": "ring", "name": event }), format!("triggered `{event}`"))
         }
     };
-    Connection::open(&arguments.socket)?.ask(request).map_err(|error| {
+    Connection::open(arguments)?.ask(request).map_err(|error| {
         let failure = CommandError::from(error);
         if failure.message().starts_with("there is no ") {
             failure.help(format!("`onbeat ctl {} status` lists the names", arguments.socket.display()))
@@ -102,8 +101,8 @@ fn assignment(set: &SetArguments) -> Result<(Value, String), CommandError> {
     Ok((request, done))
 }
 
-fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, CommandError> {
-    let status = status(socket)?;
+fn show_status(run: &CtlArguments, arguments: &StatusArguments) -> Result<u8, CommandError> {
+    let status = status(run)?;
     if !arguments.watch {
         show(&documents::status(&status), arguments.format)?;
         return Ok(0);
@@ -123,12 +122,12 @@ fn show_status(socket: &Path, arguments: &StatusArguments) -> Result<u8, Command
             return Ok(0);
         }
         std::thread::sleep(EVERY);
-        next = self::status(socket);
+        next = self::status(run);
     }
 }
 
-fn top(socket: &Path) -> Result<u8, CommandError> {
-    let mut next = Ok(status(socket)?);
+fn top(run: &CtlArguments) -> Result<u8, CommandError> {
+    let mut next = Ok(status(run)?);
     let mut live = LiveRun::new(false)?;
     loop {
         match next {
@@ -143,7 +142,7 @@ fn top(socket: &Path) -> Result<u8, CommandError> {
         if !live.wait(|| false)? {
             return Ok(0);
         }
-        next = self::status(socket);
+        next = self::status(run);
     }
 }
 
@@ -160,12 +159,12 @@ fn draw(screen: &mut RepeatedText, status: &RunStatus, format: OutputFormat) -> 
 }
 
 /// Asks for the status over a new connection. One that stays open between requests would block other clients.
-fn status(socket: &Path) -> Result<RunStatus, RequestError> {
-    let mut answer = Connection::open(socket)?.ask(json!({ "command": "status" }))?;
+fn status(run: &CtlArguments) -> Result<RunStatus, RequestError> {
+    let mut answer = Connection::open(run)?.ask(json!({ "command": "status" }))?;
     serde_json::from_value(answer["status"].take()).map_err(|error| {
         let failure = CommandError::new(format!(
             "control socket `{}`: cannot read the status: {error}",
-            socket.display()
+            run.socket.display()
         ));
         RequestError::Other(failure.help("use the same version of onbeat as the run"))
     })

@@ -9,12 +9,16 @@
 //! deploy ◄─ ended ─── node      with the record
 //! ```
 //!
+//! `control` instead of `check` connects the caller to the control socket of a part, for `onbeat ctl`.
+//!
 //! A node ends its part when the connection is lost: nobody could stop it any more.
 
+mod control;
 mod deployed;
 mod identity;
 mod node;
 
+pub use control::{connect, remote};
 pub use deployed::deploy;
 pub use identity::identity;
 pub use node::node;
@@ -46,6 +50,13 @@ enum NodeRequest {
     },
     /// Starts the part.
     Start,
+    /// Connects to the control socket of a part.
+    Control {
+        /// Version of onbeat.
+        version: String,
+        /// Name of the part; empty for the only one.
+        run: String,
+    },
     /// Ends these sources; all if there are none.
     Stop(Vec<String>),
 }
@@ -63,6 +74,8 @@ enum NodeReply {
     },
     /// The part has ended.
     Ended(Box<EndedPart>),
+    /// What follows is said to the control socket, and by it.
+    Controlled,
     /// It cannot do what was asked.
     Failed(String),
 }

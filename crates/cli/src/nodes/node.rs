@@ -1,16 +1,16 @@
 //! `onbeat node`
 
-use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REQUEST_BYTES, own_identity, write_line};
+use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REQUEST_BYTES, control, own_identity, write_line};
 use crate::arguments::nodes::NodeArguments;
 use crate::error::CommandError;
 use crate::stderr::to_stderr;
 use onbeat::link::{Identity, SharedStream, answer};
-use onbeat::{Overrides, Pipeline, Registry, RunError, RunHandle};
+use onbeat::{ControlSocket, Overrides, Pipeline, Registry, RunError, RunHandle};
 use onbeat_os::signal::on_interrupt;
 use sd_notify::NotifyState;
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use toml::{Table, Value};
@@ -22,12 +22,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The runs of this node, to be stopped with it.
 #[derive(Default)]
-struct RunningParts {
-    handles: Vec<(u64, RunHandle)>,
+pub(super) struct RunningParts {
+    pub parts: Vec<RunningPart>,
     /// Connections of all callers.
     callers: Vec<(u64, TcpStream)>,
     next: u64,
     is_over: bool,
+}
+
+/// A part that runs.
+pub(super) struct RunningPart {
+    number: u64,
+    pub name: String,
+    handle: RunHandle,
+    /// Its control socket.
+    pub control: Option<PathBuf>,
 }
 
 impl RunningParts {
@@ -39,7 +48,7 @@ impl RunningParts {
     /// Ends all parts, and lets nobody say any more.
     fn end(&mut self) {
         self.is_over = true;
-        self.handles.iter().for_each(|(_, handle)| handle.stop());
+        self.parts.iter().for_each(|part| part.handle.stop());
         for (_, stream) in &self.callers {
             // The caller may be gone.
             let _gone = stream.shutdown(Shutdown::Read);
@@ -150,13 +159,22 @@ fn serve(socket: TcpStream, from: &str, site: &NodeSite<'_>) -> io::Result<()> {
     let mut writer = lines.writer();
     let mut checked = None;
     while let Some(request) = lines.read()? {
+        if let Err(error) = writer.proved(site.allow) {
+            return write_line(&mut writer, &NodeReply::Failed(format!("{error} (`--allow`)")));
+        }
         let reply = match request {
-            NodeRequest::Check { version, pipeline, set } => {
-                match site.check(&writer, &version, &pipeline, &set) {
-                    Ok(pipeline) => {
-                        checked = Some(pipeline);
-                        NodeReply::Checked
-                    }
+            NodeRequest::Check { version, pipeline, set } => match site.check(&version, &pipeline, &set) {
+                Ok(pipeline) => {
+                    checked = Some(pipeline);
+                    NodeReply::Checked
+                }
+                Err(error) => NodeReply::Failed(error),
+            },
+            NodeRequest::Control { version, run } => {
+                let socket =
+                    same_version(&version).and_then(|()| control::socket_of(&locked(&site.running), &run));
+                match socket {
+                    Ok(socket) => return control::pass_on(lines, writer, &socket),
                     Err(error) => NodeReply::Failed(error),
                 }
             }
@@ -181,15 +199,7 @@ struct NodeSite<'a> {
 }
 
 impl NodeSite<'_> {
-    /// Checks who calls, and the part.
-    fn check(
-        &self,
-        caller: &SharedStream,
-        version: &str,
-        text: &str,
-        set: &[String],
-    ) -> Result<Pipeline, String> {
-        caller.proved(self.allow).map_err(|error| format!("{error} (`--allow`)"))?;
+    fn check(&self, version: &str, text: &str, set: &[String]) -> Result<Pipeline, String> {
         let text = self.with_identity(text)?;
         check(version, &text, set, self.registry)
     }
@@ -211,13 +221,16 @@ impl NodeSite<'_> {
     }
 }
 
-fn check(version: &str, text: &str, set: &[String], registry: &Registry) -> Result<Pipeline, String> {
+fn same_version(version: &str) -> Result<(), String> {
     let own = env!("CARGO_PKG_VERSION");
-    if version != own {
-        return Err(format!(
-            "this node runs onbeat {own}, the deployment is of onbeat {version}: install the same"
-        ));
+    if version == own {
+        return Ok(());
     }
+    Err(format!("this node runs onbeat {own}, the caller is onbeat {version}: install the same"))
+}
+
+fn check(version: &str, text: &str, set: &[String], registry: &Registry) -> Result<Pipeline, String> {
+    same_version(version)?;
     let mut overrides = Overrides::default();
     for setting in set {
         overrides.set(setting);
@@ -230,19 +243,23 @@ fn check(version: &str, text: &str, set: &[String], registry: &Registry) -> Resu
 
 /// Runs a part until it ends.
 fn run(
-    pipeline: Pipeline,
+    mut pipeline: Pipeline,
     from: &str,
     mut lines: JsonLines,
     mut writer: SharedStream,
     running: &Shared,
 ) -> io::Result<()> {
     let name = pipeline.name().to_string();
-    let control = pipeline.control.as_ref().map(|path| {
-        format!(
-            "not obtained: control socket {}: nodes serve none: stop the run with `onbeat deploy`",
-            path.display()
-        )
-    });
+    let number = locked(running).number();
+    let mut without = None;
+    if pipeline.control.is_none() {
+        let path = control::own_socket(number);
+        match ControlSocket::bind(&path) {
+            Ok(_) => pipeline.control = Some(path),
+            Err(error) => without = Some(format!("not obtained: control by `onbeat ctl`: {error}")),
+        }
+    }
+    let control = pipeline.control.clone();
     let started = std::fs::create_dir_all(&pipeline.output)
         .map_err(|error| format!("output folder `{}`: cannot be created: {error}", pipeline.output.display()))
         .and_then(|()| {
@@ -255,16 +272,16 @@ fn run(
     };
     let missing = crate::documents::not_obtained(run.obtained());
     let notes = run.notes().iter().map(|note| format!("note: {note}"));
-    let notes = missing.chain(notes).chain(control).collect();
+    let notes = missing.chain(notes).chain(without).collect();
     write_line(&mut writer, &NodeReply::Started { notes })?;
     to_stderr(&format!("onbeat node: {name}: started by {from}\n"));
     let handle = run.handle();
-    let number = enter(running, &handle);
+    enter(running, RunningPart { number, name: name.clone(), handle: handle.clone(), control });
     let orders = handle.clone();
     lines.reader.get_mut().patience = None;
     let reading = onbeat_os::thread::spawn("onbeat-orders", move || obey(lines, &orders))?;
     let result = run.wait();
-    locked(running).handles.retain(|(other, _)| *other != number);
+    locked(running).parts.retain(|part| part.number != number);
     let reply = match result {
         Ok(record) => ended_with(record, &handle),
         Err(RunError::Failed(record)) => ended_with(*record, &handle),
@@ -285,14 +302,12 @@ fn ended_with(record: onbeat::Record, handle: &RunHandle) -> NodeReply {
     NodeReply::Ended(Box::new(EndedPart { record, position_ns }))
 }
 
-fn enter(running: &Shared, handle: &RunHandle) -> u64 {
+fn enter(running: &Shared, part: RunningPart) {
     let mut running = locked(running);
     if running.is_over {
-        handle.stop();
+        part.handle.stop();
     }
-    let number = running.number();
-    running.handles.push((number, handle.clone()));
-    number
+    running.parts.push(part);
 }
 
 /// Carries out orders until the connection ends, and stops the part then.

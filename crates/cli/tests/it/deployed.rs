@@ -226,3 +226,32 @@ fn what_an_edge_drops_is_counted_at_both_ends() {
         assert_eq!(dropped > 0, rule != "wait", "{rule}: {dropped} dropped");
     }
 }
+
+#[test]
+fn parts_are_watched_and_changed_from_afar() {
+    let place = Place::new();
+    let nodes: Vec<NodeProcess> = (0..2).map(|_| NodeProcess::start()).collect();
+    let nothing = place.onbeat(&["ctl", &nodes[1].address, "status"]);
+    assert!(nothing.stderr.contains("nothing runs at this node"), "{nothing:?}");
+    let child = begin(&place, &nodes, "");
+    for (at, operators) in [(0, ["iq", "tune"]), (1, ["demod", "audio"])] {
+        let status = place.onbeat(&["ctl", &nodes[at].address, "status"]);
+        assert_eq!(status.status, Some(0), "{status:?}");
+        assert!(operators.iter().all(|name| status.stdout.contains(name)), "{}", status.stdout);
+    }
+    let name = format!("{}/fm-receiver.n0", nodes[0].address);
+    let unknown = place.onbeat(&["ctl", &format!("{}/other", nodes[0].address), "status"]);
+    assert!(unknown.status == Some(1) && unknown.stderr.contains("this node runs `"), "{unknown:?}");
+    let set = place.onbeat(&["ctl", &name, "set", "tune.shift=\"-40 kHz\""]);
+    assert_eq!(set.status, Some(0), "{set:?}");
+    let wrong = place.onbeat(&["ctl", &nodes[0].address, "set", "tune.shape=3"]);
+    assert!(wrong.status == Some(1) && wrong.stderr.contains("shape"), "{wrong:?}");
+    let stop = place.onbeat(&["ctl", &nodes[0].address, "stop", "iq"]);
+    assert_eq!(stop.status, Some(0), "{stop:?}");
+    let answer = place.end(child);
+    assert_eq!(answer.status, Some(0), "{answer:?}");
+    let record = fs::read_dir(place.path("records")).unwrap();
+    assert_eq!(record.count(), 2);
+    let gone = place.onbeat(&["ctl", &nodes[0].address, "status", "--watch"]);
+    assert!(gone.stderr.contains("nothing runs"), "{gone:?}");
+}

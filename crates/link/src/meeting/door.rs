@@ -8,8 +8,8 @@ use crate::frame::{FrameReader, Head, LinkHello, LinkRefusal, Place};
 use crate::settings::LinkSettings;
 use crate::stream::{self, LinkStream};
 use crate::tls::Identity;
-use onbeat_os::{poll, thread};
-use onbeat_runtime::Error;
+use onbeat_os::poll;
+use onbeat_runtime::{Context, Error};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -83,9 +83,13 @@ pub(super) struct Arrivals {
 }
 
 /// Lets callers of a link in at an address.
-pub(super) fn register(address: &str, settings: &LinkSettings) -> Result<(DoorPlate, Arrivals), Error> {
+pub(super) fn register(
+    address: &str,
+    settings: &LinkSettings,
+    cx: &Context,
+) -> Result<(DoorPlate, Arrivals), Error> {
     let link = settings.name.as_str();
-    let door = open(address, settings.security.identity())?;
+    let door = open(address, settings.security.identity(), cx)?;
     let (sender, callers) = channel();
     if door.ends().contains_key(link) {
         return Err(Error::new(format!(
@@ -111,7 +115,7 @@ impl Drop for DoorPlate {
     }
 }
 
-fn open(address: &str, identity: Option<&Arc<Identity>>) -> Result<Arc<LinkDoor>, Error> {
+fn open(address: &str, identity: Option<&Arc<Identity>>, cx: &Context) -> Result<Arc<LinkDoor>, Error> {
     let mut doors = DOORS.lock().unwrap_or_else(PoisonError::into_inner);
     doors.retain(|door| door.strong_count() > 0);
     let found = doors.iter().filter_map(Weak::upgrade).find(|door| door.address == address);
@@ -134,7 +138,7 @@ fn open(address: &str, identity: Option<&Arc<Identity>>) -> Result<Arc<LinkDoor>
         ends: Mutex::default(),
     });
     let theirs = Arc::downgrade(&door);
-    thread::spawn("link door", move || attend(&listener, &theirs)).map_err(cannot)?;
+    cx.spawn_beside("link door", move || attend(&listener, &theirs)).map_err(cannot)?;
     doors.push(Arc::downgrade(&door));
     Ok(door)
 }

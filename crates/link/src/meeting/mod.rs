@@ -32,7 +32,7 @@ use crate::settings::{LinkPeer, LinkSettings};
 use crate::stream::LinkStream;
 use onbeat_os::thread;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
-use onbeat_runtime::Error;
+use onbeat_runtime::{Context, Error};
 use onbeat_trace::{Histogram, Summary};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
@@ -112,7 +112,12 @@ impl MeetingSeat {
     ///
     /// # Errors
     /// If the address is wrong or in use, or the kernel refuses.
-    pub fn new(settings: LinkSettings, identity: LinkIdentity, place: Place) -> Result<Self, Error> {
+    pub fn new(
+        settings: LinkSettings,
+        identity: LinkIdentity,
+        place: Place,
+        cx: &Context,
+    ) -> Result<Self, Error> {
         let addresses = settings.addresses()?;
         let cannot = |error| Error::with_source(format!("cannot begin link `{}`", settings.name), error);
         let (bell, ring) = UnixStream::pair().map_err(cannot)?;
@@ -123,7 +128,7 @@ impl MeetingSeat {
         }
         let (plate, arrivals) = match &settings.peer {
             LinkPeer::Listen(address) => {
-                let (plate, arrivals) = door::register(address, &settings)?;
+                let (plate, arrivals) = door::register(address, &settings, cx)?;
                 (Some(plate), Some(arrivals))
             }
             LinkPeer::Connect(_) => (None, None),
@@ -142,7 +147,7 @@ impl MeetingSeat {
             None => theirs.run(|place| dial::meet(&theirs, place, &addresses)),
         };
         let cannot = |error| Error::with_source("cannot start the thread of a link", error);
-        thread::spawn(&name, body).map_err(cannot)?;
+        cx.spawn_beside(&name, body).map_err(cannot)?;
         Ok(MeetingSeat { meeting, bell, seen: 0, plate })
     }
 

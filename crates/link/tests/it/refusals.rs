@@ -86,11 +86,19 @@ fn strangers_do_no_harm() {
         // The door closes the connection: an end or a reset.
         let _closed = stranger.read(&mut [0; 64]);
     }
+    // One after the other, and none stays: twice the kernel's queue at a time would wait for seconds.
+    for _ in 0..10_000 {
+        drop(TcpStream::connect(&address));
+    }
     let silent: Vec<TcpStream> = (0..400).filter_map(|_| TcpStream::connect(&address).ok()).collect();
     producer((0..1000_u64).collect(), sink).run(&Options::default()).unwrap();
-    run.wait().unwrap();
+    let notes = run.wait().unwrap().notes;
     drop((dog, silent));
     assert_eq!(found.lock().unwrap().len(), 1000);
+    assert!(
+        notes.iter().any(|note| note.contains("callers at") && note.contains("were refused")),
+        "{notes:?}"
+    );
 }
 
 #[test]

@@ -283,6 +283,7 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         losses: Losses::new(plan.options.strict),
         waits: worker.flight.as_ref().map(|flight| flight.waits()),
         skips: Arc::clone(&worker.control.limits.skips),
+        cores_beside: Arc::clone(&worker.control.cores_beside),
     }
 }
 

@@ -4,6 +4,7 @@
 //! `given_back`, which compares threads and locked memory of the whole process; `anyhow`, which measures the
 //! memory of the whole process.
 
+mod beside;
 mod chains;
 mod conditions;
 mod conformance;

@@ -17,6 +17,7 @@ use lateness::MissLog;
 use onbeat_queue::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use onbeat_trace::record::FaultKind;
 use standstill::Standstill;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -48,6 +49,8 @@ pub(crate) struct Control {
     pub stuck: Mutex<Vec<Standstill>>,
     pub board: Board,
     pub limits: Limits,
+    /// Cores for threads that operators start.
+    pub cores_beside: Arc<[usize]>,
     /// Misses that were explained so far.
     pub misses: MissLog,
     /// By part: where orders go.
@@ -91,6 +94,7 @@ impl Control {
         orders: Vec<Sender<OrderRequest>>,
         board: Board,
         limits: Limits,
+        cores_beside: Arc<[usize]>,
     ) -> Self {
         Control {
             stop: AtomicU32::new(0),
@@ -109,6 +113,7 @@ impl Control {
             stuck: Mutex::new(Vec::new()),
             board,
             limits,
+            cores_beside,
             misses: MissLog::default(),
             orders: orders.into(),
         }

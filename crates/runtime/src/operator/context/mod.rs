@@ -1,5 +1,6 @@
 //! The context of a step: the worker's queues, stores, clock and stamps.
 
+mod beside;
 mod chunks;
 mod clock;
 mod descriptors;
@@ -10,6 +11,7 @@ mod losses;
 mod skips;
 pub(crate) mod waits;
 
+pub(crate) use beside::cores as cores_beside;
 pub(crate) use clock::RunClock;
 pub(crate) use groups::{Joining, Replicas, WaitState};
 pub(crate) use hot::{DONE, EdgeState, Hold, Hot, flag};
@@ -119,6 +121,8 @@ pub struct Context {
     pub(crate) waits: Option<Arc<waits::WaitLog>>,
     /// Ticks to skip, per source; empty if no source skips ticks.
     pub(crate) skips: Arc<[Skips]>,
+    /// Cores for threads that operators start.
+    pub(crate) cores_beside: Arc<[usize]>,
 }
 
 /// Names of operators and edges by number, for messages.

@@ -15,6 +15,7 @@ use crate::engine::control::board::Board;
 use crate::engine::control::{Control, RunFault};
 use crate::engine::limits::Limits;
 use crate::graph::Graph;
+use crate::operator::context::cores_beside;
 use crate::plan::{Plan, replicate};
 use helpers::{Helpers, attach_rings};
 use onbeat_trace::{Evidence, NoEvidence, Record};
@@ -69,7 +70,14 @@ impl Graph {
         let rings = attach_rings(&plan, &mut parts);
         let plan = Arc::new(plan);
         let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len(), plan.paths.len());
-        let control = Arc::new(Control::new(team, plan.workers.len(), orders, board, limits));
+        let control = Arc::new(Control::new(
+            team,
+            plan.workers.len(),
+            orders,
+            board,
+            limits,
+            cores_beside(&plan.options),
+        ));
         let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
         let starts = distribute(&plan, seats, parts, seeds);
         let mut process = rights::ProcessSettings::take(&plan, obtained)?;
