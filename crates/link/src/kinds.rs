@@ -4,7 +4,7 @@ use crate::carry::Carried;
 use crate::settings::{
     HEARTBEAT_NS, LinkPeer, LinkSecurity, LinkSettings, OnCut, PATIENCE_NS, WINDOW, is_address,
 };
-use crate::tls::Identity;
+use crate::tls::NodeIdentity;
 use crate::{LinkSink, LinkSource};
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Error, Folders, Kind, Registry, Seconds};
@@ -80,7 +80,7 @@ fn security(p: &LinkParameters, folders: &Folders) -> Result<LinkSecurity, Error
             Err(Error::new("`identity` and `insecure = true` contradict each other: remove one of them"))
         }
         (Some(folder), Some(peer), false) => Ok(LinkSecurity::Proved {
-            identity: Arc::new(Identity::load(&folders.input(folder))?),
+            identity: Arc::new(NodeIdentity::load(&folders.input(folder))?),
             peer: peer.clone(),
         }),
         (Some(_), None, false) => Err(Error::new(

@@ -42,4 +42,4 @@ pub use settings::{LinkPeer, LinkSecurity, LinkSettings, OnCut};
 pub use sink::LinkSink;
 pub use source::LinkSource;
 pub use stream::{LinkStream, SharedStream, answer, call};
-pub use tls::{Authority, Identity};
+pub use tls::{Authority, NodeIdentity};

@@ -1,6 +1,6 @@
 //! Settings of one end of a link.
 
-use crate::tls::Identity;
+use crate::tls::NodeIdentity;
 use onbeat_runtime::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub enum LinkSecurity {
     /// Both ends prove their names, and what they say is encrypted.
     Proved {
         /// That of this end.
-        identity: Arc<Identity>,
+        identity: Arc<NodeIdentity>,
         /// Name of the node at the other end, as in its certificate.
         peer: String,
     },
@@ -59,7 +59,7 @@ pub enum LinkSecurity {
 
 impl LinkSecurity {
     /// The identity of this end, if it has one.
-    pub(crate) fn identity(&self) -> Option<&Arc<Identity>> {
+    pub(crate) fn identity(&self) -> Option<&Arc<NodeIdentity>> {
         match self {
             LinkSecurity::Proved { identity, .. } => Some(identity),
             _ => None,

@@ -1,6 +1,6 @@
 //! Connections, encrypted or not.
 
-use crate::tls::{Encryption, Identity};
+use crate::tls::{Encryption, NodeIdentity};
 use onbeat_os::poll;
 use onbeat_runtime::Error;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A connection with another node: TCP, encrypted if both ends have an [`Identity`].
+/// A connection with another node: TCP, encrypted if both ends have an [`NodeIdentity`].
 ///
 /// If its socket does not block, what was written may stay in a buffer: [`Write::flush`] says whether all has
 /// left.
@@ -176,7 +176,7 @@ impl Write for SharedStream {
 ///
 /// # Errors
 /// If the other end is not `peer`, or breaks off.
-pub fn call(socket: TcpStream, identity: Option<&Identity>, peer: &str) -> io::Result<LinkStream> {
+pub fn call(socket: TcpStream, identity: Option<&NodeIdentity>, peer: &str) -> io::Result<LinkStream> {
     match identity {
         Some(identity) => identity.call(socket, peer),
         None => Ok(LinkStream::plain(socket)),
@@ -187,7 +187,7 @@ pub fn call(socket: TcpStream, identity: Option<&Identity>, peer: &str) -> io::R
 ///
 /// # Errors
 /// If no encryption can begin.
-pub fn answer(socket: TcpStream, identity: Option<&Identity>) -> io::Result<LinkStream> {
+pub fn answer(socket: TcpStream, identity: Option<&NodeIdentity>) -> io::Result<LinkStream> {
     match identity {
         Some(identity) => identity.answer(socket),
         None => Ok(LinkStream::plain(socket)),

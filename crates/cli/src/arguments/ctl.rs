@@ -18,8 +18,8 @@ EXAMPLES
 
 #[derive(Debug, Args)]
 pub struct CtlArguments {
-    /// Control socket of the run, as given by --control or by `control` in the pipeline file; or the address of
-    /// an `onbeat node` and the name of the run there, ADDRESS/NAME
+    /// Control socket of the run, as given by --control or by `control` in the pipeline file; or the address
+    /// of an `onbeat node` and the name of the run there, ADDRESS/NAME
     pub socket: PathBuf,
     /// Folder with authority.pem, certificate.pem and key.pem of the caller, for a node that has an identity
     #[arg(long, value_name = "DIR")]

@@ -39,8 +39,8 @@ pub struct NodeArguments {
     /// Name of a caller that may run pipelines here, as in its certificate; repeatable
     #[arg(long, value_name = "NAME", default_value = "deploy")]
     pub allow: Vec<String>,
-    /// Listen to other machines too, without an identity. Every program that reaches the port can run pipelines
-    /// here, and read and write files as this user; nothing is encrypted
+    /// Listen to other machines too, without an identity. Every program that reaches the port can run
+    /// pipelines here, and read and write files as this user; nothing is encrypted
     #[arg(long)]
     pub insecure: bool,
 }

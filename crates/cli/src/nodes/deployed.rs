@@ -9,7 +9,7 @@ use crate::stderr::to_stderr;
 use crate::{output, views};
 use onbeat::explain::{NodeRun, name_causes_elsewhere};
 use onbeat::link::deployment::{Hosts, NodePart, TypedEdge, split, without_machine};
-use onbeat::link::{Identity, SharedStream, call};
+use onbeat::link::{NodeIdentity, SharedStream, call};
 use onbeat::{Overrides, Pipeline, Registry};
 use onbeat_os::signal::on_interrupt;
 use std::io::IsTerminal;
@@ -190,7 +190,7 @@ struct NodeEnd {
 
 impl ReachedNode {
     /// Connects, and lets the node plan its part.
-    fn reach(part: &NodePart, set: &[String], identity: Option<&Identity>) -> Result<Self, CommandError> {
+    fn reach(part: &NodePart, set: &[String], identity: Option<&NodeIdentity>) -> Result<Self, CommandError> {
         let (name, endpoint) = (part.node.clone(), part.endpoint.clone());
         let cannot = |error: &dyn std::fmt::Display| {
             CommandError::new(format!("node `{name}`: cannot reach {endpoint}: {error}"))

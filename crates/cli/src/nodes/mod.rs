@@ -26,7 +26,7 @@ pub use node::node;
 use crate::error::CommandError;
 use crate::stderr::to_stderr;
 use onbeat::Record;
-use onbeat::link::{Identity, SharedStream};
+use onbeat::link::{NodeIdentity, SharedStream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -133,11 +133,11 @@ fn write_line(stream: &mut impl Write, what: &impl Serialize) -> io::Result<()> 
 }
 
 /// Reads an identity, and says if its certificate ends soon.
-fn own_identity(folder: Option<&Path>) -> Result<Option<Identity>, CommandError> {
+fn own_identity(folder: Option<&Path>) -> Result<Option<NodeIdentity>, CommandError> {
     let Some(folder) = folder else { return Ok(None) };
     // Parts run in another folder.
     let folder = std::path::absolute(folder).map_err(|error| CommandError::new(error.to_string()))?;
-    let identity = Identity::load(&folder).map_err(|error| {
+    let identity = NodeIdentity::load(&folder).map_err(|error| {
         CommandError::new(error.to_string()).help("`onbeat identity NAME` makes an identity")
     })?;
     for note in identity.notes() {

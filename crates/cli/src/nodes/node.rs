@@ -4,7 +4,7 @@ use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REQUEST_BYTES, control
 use crate::arguments::nodes::NodeArguments;
 use crate::error::CommandError;
 use crate::stderr::to_stderr;
-use onbeat::link::{Identity, SharedStream, answer};
+use onbeat::link::{NodeIdentity, SharedStream, answer};
 use onbeat::{ControlSocket, Overrides, Pipeline, Registry, RunError, RunHandle};
 use onbeat_os::signal::on_interrupt;
 use sd_notify::NotifyState;
@@ -192,7 +192,7 @@ fn serve(socket: TcpStream, from: &str, site: &NodeSite<'_>) -> io::Result<()> {
 /// What a node serves deployments with.
 struct NodeSite<'a> {
     registry: &'a Registry,
-    identity: Option<Identity>,
+    identity: Option<NodeIdentity>,
     /// Names of those who may deploy here, if there is an identity.
     allow: &'a [String],
     running: Shared,

@@ -7,7 +7,7 @@ use super::{Meeting, Met, NoSession, send};
 use crate::frame::{FrameReader, Head, LinkHello, LinkRefusal, Place};
 use crate::settings::LinkSettings;
 use crate::stream::{self, LinkStream};
-use crate::tls::Identity;
+use crate::tls::NodeIdentity;
 use onbeat_os::poll;
 use onbeat_runtime::{Context, Error};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +37,7 @@ struct DoorCaller {
 struct LinkDoor {
     address: String,
     /// Proves who this process is; callers must prove it too.
-    identity: Option<Arc<Identity>>,
+    identity: Option<Arc<NodeIdentity>>,
     refusals: Arc<Refusals>,
     /// By the name of the link.
     ends: Mutex<BTreeMap<String, Sender<DoorCaller>>>,
@@ -115,12 +115,12 @@ impl Drop for DoorPlate {
     }
 }
 
-fn open(address: &str, identity: Option<&Arc<Identity>>, cx: &Context) -> Result<Arc<LinkDoor>, Error> {
+fn open(address: &str, identity: Option<&Arc<NodeIdentity>>, cx: &Context) -> Result<Arc<LinkDoor>, Error> {
     let mut doors = DOORS.lock().unwrap_or_else(PoisonError::into_inner);
     doors.retain(|door| door.strong_count() > 0);
     let found = doors.iter().filter_map(Weak::upgrade).find(|door| door.address == address);
     if let Some(door) = found {
-        let folder = |identity: &Arc<Identity>| identity.folder().to_path_buf();
+        let folder = |identity: &Arc<NodeIdentity>| identity.folder().to_path_buf();
         if door.identity.as_ref().map(folder) != identity.map(folder) {
             return Err(Error::new(format!(
                 "two links at {address} have different `identity`: give them the same one, or another port"

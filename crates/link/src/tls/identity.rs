@@ -26,7 +26,7 @@ const DAY_S: u64 = 86_400;
 
 /// The name of a node, its proof, and whom it trusts: see the [module](super).
 #[derive(Debug)]
-pub struct Identity {
+pub struct NodeIdentity {
     folder: PathBuf,
     own: CertificateDer<'static>,
     between: Vec<CertificateDer<'static>>,
@@ -35,7 +35,7 @@ pub struct Identity {
     server: Arc<ServerConfig>,
 }
 
-impl Identity {
+impl NodeIdentity {
     /// Reads the three files.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Identity {
         server.send_tls13_tickets = 0;
         let mut chain = chain.into_iter();
         let Some(own) = chain.next() else { return Err(wrong(CERTIFICATE, &"has no certificate")) };
-        let identity = Identity {
+        let identity = NodeIdentity {
             folder: folder.to_path_buf(),
             own,
             between: chain.collect(),

@@ -1,6 +1,6 @@
 //! Encryption by TLS 1.3, in which both ends prove their names.
 //!
-//! An [`Identity`] is a folder with three files:
+//! An [`NodeIdentity`] is a folder with three files:
 //!
 //! | file | contents |
 //! |---|---|
@@ -22,11 +22,11 @@ pub use authority::Authority;
 #[cfg(feature = "tls")]
 pub(crate) use identity::Encryption;
 #[cfg(feature = "tls")]
-pub use identity::Identity;
+pub use identity::NodeIdentity;
 #[cfg(not(feature = "tls"))]
-pub(crate) use without::Encryption;
+pub(crate) use without::NoEncryption as Encryption;
 #[cfg(not(feature = "tls"))]
-pub use without::{Authority, Identity};
+pub use without::{NoAuthority as Authority, NoIdentity as NodeIdentity};
 
 /// The files of an identity.
 #[cfg(feature = "tls")]

@@ -15,9 +15,9 @@ fn refused<T>(what: &str, folder: &Path) -> Result<T, Error> {
 
 /// The name of a node, its proof, and whom it trusts: of a build with the Cargo feature `tls` only.
 #[derive(Debug)]
-pub enum Identity {}
+pub enum NoIdentity {}
 
-impl Identity {
+impl NoIdentity {
     /// Reads the three files.
     ///
     /// # Errors
@@ -47,9 +47,9 @@ impl Identity {
 
 /// Makes identities: in a build with the Cargo feature `tls` only.
 #[derive(Debug)]
-pub enum Authority {}
+pub enum NoAuthority {}
 
-impl Authority {
+impl NoAuthority {
     /// Reads the authority, or makes a new one.
     ///
     /// # Errors
@@ -69,9 +69,9 @@ impl Authority {
 
 /// The encryption of a connection.
 #[derive(Debug)]
-pub(crate) enum Encryption {}
+pub(crate) enum NoEncryption {}
 
-impl Encryption {
+impl NoEncryption {
     pub fn proved<'n>(&self, _: &'n [String]) -> Result<&'n str, Error> {
         match *self {}
     }

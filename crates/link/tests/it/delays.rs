@@ -80,9 +80,5 @@ fn a_slow_way_is_called_the_network_and_measured() {
     let (found_ns, mut delays) = (ways[ways.len() / 2], relay.delays());
     delays.sort_unstable();
     let truth_ns = delays[delays.len() / 2].as_nanos() as u64;
-    println!(
-        "network {found_ns} ns, truth {truth_ns} ns, uncertainty {uncertainty_ns} ns, {} messages",
-        ways.len()
-    );
     assert!(found_ns.abs_diff(truth_ns) <= (truth_ns / 5).max(uncertainty_ns), "{found_ns} {truth_ns}");
 }

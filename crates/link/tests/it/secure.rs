@@ -3,7 +3,7 @@
 use crate::messages::chunks_arrive;
 use crate::relay::Relay;
 use crate::{consumer, ends, producer, run_both};
-use onbeat_link::{Authority, Identity, LinkPeer, LinkSecurity, LinkSettings, OnCut};
+use onbeat_link::{Authority, LinkPeer, LinkSecurity, LinkSettings, NodeIdentity, OnCut};
 use onbeat_runtime::Options;
 use onbeat_trace::Record;
 use rustls::pki_types::pem::PemObject;
@@ -29,7 +29,7 @@ fn identities() -> TempDir {
 }
 
 fn proved(folder: &Path, name: &str, peer: &str) -> LinkSecurity {
-    let identity = Arc::new(Identity::load(&folder.join(name)).unwrap());
+    let identity = Arc::new(NodeIdentity::load(&folder.join(name)).unwrap());
     LinkSecurity::Proved { identity, peer: peer.to_string() }
 }
 
@@ -123,7 +123,7 @@ fn each_mistake_has_its_own_error() {
     assert!(error.contains(why), "{error}");
     assert!(record.notes.iter().any(|note| note.contains(why)), "{:?}", record.notes);
     // What a node can know before anybody calls.
-    let wrong = |name: &str| Identity::load(&at.join(name)).unwrap_err().to_string();
+    let wrong = |name: &str| NodeIdentity::load(&at.join(name)).unwrap_err().to_string();
     assert!(
         wrong("late").contains("certificate.pem`: this certificate expired 2 days ago"),
         "{}",

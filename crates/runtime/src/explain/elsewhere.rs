@@ -22,7 +22,7 @@ pub struct NodeRun {
 /// A message is found by its link and its number at its source. It needs a limit on the path to the link, as
 /// a deployment sets it; if it was not too late yet when it left, its node has no verdict on it.
 pub fn name_causes_elsewhere(runs: &mut [NodeRun]) -> usize {
-    let found: Vec<Vec<(usize, Elsewhere)>> = (0..runs.len()).map(|at| all_of(runs, at)).collect();
+    let found: Vec<Vec<(usize, CauseElsewhere)>> = (0..runs.len()).map(|at| all_of(runs, at)).collect();
     let count = found.iter().map(Vec::len).sum();
     enter_drops(runs);
     for (run, found) in runs.iter_mut().zip(found) {
@@ -58,7 +58,7 @@ fn other_end(runs: &[NodeRun], at: usize, link: &LinkRecord) -> Option<(usize, u
 }
 
 /// A cause on another node.
-struct Elsewhere {
+struct CauseElsewhere {
     /// Name of the cause here: "radio, preempted: stress".
     name: String,
     /// What happened there, in words.
@@ -66,13 +66,13 @@ struct Elsewhere {
 }
 
 /// The causes of all misses of a run that lie elsewhere, by the number of the miss.
-fn all_of(runs: &[NodeRun], at: usize) -> Vec<(usize, Elsewhere)> {
+fn all_of(runs: &[NodeRun], at: usize) -> Vec<(usize, CauseElsewhere)> {
     let misses = runs[at].record.misses.iter().enumerate();
     misses.filter_map(|(number, miss)| Some((number, search(runs, at, miss, runs.len())?))).collect()
 }
 
 /// Follows a late message over the links, to the node where it became late.
-fn search(runs: &[NodeRun], at: usize, miss: &Miss, links_left: usize) -> Option<Elsewhere> {
+fn search(runs: &[NodeRun], at: usize, miss: &Miss, links_left: usize) -> Option<CauseElsewhere> {
     let record = &runs[at].record;
     let part = other_node(miss)?;
     let origin = part.origin?;
@@ -98,7 +98,7 @@ fn search(runs: &[NodeRun], at: usize, miss: &Miss, links_left: usize) -> Option
         "" => format!("{node}, {}", main.class),
         name => format!("{node}, {}: {name}", main.class),
     };
-    Some(Elsewhere { name, phrase: phrase(main) })
+    Some(CauseElsewhere { name, phrase: phrase(main) })
 }
 
 fn other_node(miss: &Miss) -> Option<&Part> {
@@ -107,7 +107,7 @@ fn other_node(miss: &Miss) -> Option<&Part> {
 }
 
 /// Enters the name into the verdict and the table of causes.
-fn enter(record: &mut Record, number: usize, Elsewhere { name, phrase }: Elsewhere) {
+fn enter(record: &mut Record, number: usize, CauseElsewhere { name, phrase }: CauseElsewhere) {
     let miss = &mut record.misses[number];
     let Some(verdict) = &mut miss.verdict else { return };
     let is_main = verdict.parts.first().is_some_and(|part| part.class == CauseClass::OtherNode);

@@ -19,8 +19,8 @@ pub(crate) fn cores(options: &Options) -> Arc<[usize]> {
 }
 
 impl Context {
-    /// Starts a thread for work that no step can do, such as a handshake. It has the policy `o:0`, and runs on
-    /// the house-keeping cores, or on those of the thread that started the run. A thread that an operator
+    /// Starts a thread for work that no step can do, such as a handshake. It has the policy `o:0`, and runs
+    /// on the house-keeping cores, or on those of the thread that started the run. A thread that an operator
     /// starts otherwise inherits the cores of its worker, and a real-time worker there may leave it no time.
     ///
     /// # Errors

@@ -310,16 +310,9 @@ fn a_known_lock_names_its_holder_with_and_without_kernel_events() {
 fn linked(sent_ns: u64, least_ns: u64) -> Story {
     let mut story = Story::new(8_000, 0);
     story.has_socket = true;
-    let (link, node) = ("iq→demod".into(), "radio:7".into());
-    story.arrivals.push(LinkArrival {
-        tid: TID,
-        sent_ns,
-        came_ns: 9_005,
-        least_ns,
-        origin: 4711,
-        link,
-        node,
-    });
+    let (link, node, origin) = ("iq→demod".into(), "radio:7".into(), 4711);
+    let arrival = LinkArrival { tid: TID, sent_ns, came_ns: 9_005, least_ns, origin, link, node };
+    story.arrivals.push(arrival);
     story
 }
 
