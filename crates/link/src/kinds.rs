@@ -24,10 +24,12 @@ const NAME_LIMIT: usize = 100;
 struct LinkParameters {
     /// Name of the link, the same at both ends.
     link: String,
-    /// Address and port of the other end, such as `192.168.0.7:7000`; give either `connect` or `listen`.
+    /// Address and port of the other end, such as `192.168.0.7:7000`, or `unix:` and the path of a socket on
+    /// this machine; give either `connect` or `listen`.
     #[serde(default)]
     connect: Option<String>,
-    /// Address and port to be called at. Several links can share it. Give either `connect` or `listen`.
+    /// Address and port to be called at, or `unix:` and the path of a socket, which only this user and root
+    /// can open. Several links can share it. Give either `connect` or `listen`.
     #[serde(default)]
     listen: Option<String>,
     /// Most messages that may be in flight: sent, and not yet taken at the other end. The smaller value of
@@ -115,7 +117,8 @@ fn settings(p: &LinkParameters, folders: &Folders) -> Result<LinkSettings, Error
     if !is_address(address, 0) {
         let shown: String = address.chars().take(260).flat_map(char::escape_debug).collect();
         return Err(Error::new(format!(
-            "the address `{shown}` must be a host and a port from 0 to 65535, such as `127.0.0.1:7000`"
+            "the address `{shown}` must be a host and a port from 0 to 65535, such as `127.0.0.1:7000`, or `unix:` and a \
+             path"
         )));
     }
     Ok(LinkSettings {

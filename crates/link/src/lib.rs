@@ -13,7 +13,7 @@
 //! | `carry` | the message types that links carry |
 //! | `clocks` | by how much the other clock is ahead, and how sure that is |
 //! | `meeting` | the thread beside each end: finds the other end, exchanges signs of life |
-//! | `stream`, `tls` | connections, encrypted or not |
+//! | `socket`, `stream`, `tls` | TCP and Unix sockets, connections, encrypted or not |
 //! | `deployment` | one pipeline, cut into a part for each node |
 //! | `settings`, `kinds` | settings, and the kinds for pipeline files |
 //!
@@ -31,6 +31,7 @@ mod line;
 mod meeting;
 mod settings;
 mod sink;
+mod socket;
 mod source;
 mod stream;
 mod tls;
@@ -40,6 +41,7 @@ pub use frame::{ChunkHead, Constant, MessageHead};
 pub use kinds::{add_kinds, add_kinds_of};
 pub use settings::{LinkPeer, LinkSecurity, LinkSettings, OnCut};
 pub use sink::LinkSink;
+pub use socket::LinkSocket;
 pub use source::LinkSource;
 pub use stream::{LinkStream, SharedStream, answer, call};
 pub use tls::{Authority, NodeIdentity};

@@ -1,6 +1,8 @@
 //! Settings of one end of a link.
 
+use crate::socket::{LinkAddress, unix_path};
 use crate::tls::NodeIdentity;
+use onbeat_os::local;
 use onbeat_runtime::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +27,7 @@ pub enum OnCut {
 /// Which end calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkPeer {
-    /// This end calls this address.
+    /// This end calls this address: a host and a port, or `unix:` and a path.
     Connect(String),
     /// This end is called at this address.
     Listen(String),
@@ -96,8 +98,11 @@ pub struct LinkSettings {
     pub security: LinkSecurity,
 }
 
-/// Whether a text is a host and a port. The host is not resolved.
+/// Whether a text is a host and a port, or `unix:` and the path of a socket. The host is not resolved.
 pub(crate) fn is_address(text: &str, least_port: u16) -> bool {
+    if let Some(path) = unix_path(text) {
+        return (1..=local::PATH_MAX_BYTES).contains(&path.as_os_str().len());
+    }
     let port =
         text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
     matches!(port, Some(Ok(port)) if port >= least_port)
@@ -129,8 +134,11 @@ impl LinkSettings {
     ///
     /// # Errors
     /// If the host is not known, or is another machine and nothing allows that.
-    pub fn addresses(&self) -> Result<Vec<SocketAddr>, Error> {
+    pub(crate) fn resolve(&self) -> Result<LinkAddress, Error> {
         let address = self.peer.address();
+        if let Some(path) = unix_path(address) {
+            return Ok(LinkAddress::Unix(path.to_path_buf()));
+        }
         let found = address.to_socket_addrs();
         let found: Vec<SocketAddr> = found
             .map_err(|error| Error::with_source(format!("cannot find the host of {address}"), error))?
@@ -146,6 +154,6 @@ impl LinkSettings {
                 self.name
             )));
         }
-        Ok(found)
+        Ok(LinkAddress::Tcp(found))
     }
 }

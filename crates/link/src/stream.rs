@@ -1,37 +1,38 @@
 //! Connections, encrypted or not.
 
+use crate::socket::LinkSocket;
 use crate::tls::{Encryption, NodeIdentity};
 use onbeat_os::poll;
 use onbeat_runtime::Error;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A connection with another node: TCP, encrypted if both ends have an [`NodeIdentity`].
+/// A connection with another process, encrypted if both ends have an [`NodeIdentity`].
 ///
 /// If its socket does not block, what was written may stay in a buffer: [`Write::flush`] says whether all has
 /// left.
 #[derive(Debug)]
 pub struct LinkStream {
-    socket: TcpStream,
+    socket: LinkSocket,
     encryption: Option<Box<Encryption>>,
 }
 
 impl LinkStream {
     /// A connection that is not encrypted.
-    pub fn plain(socket: TcpStream) -> Self {
+    pub fn plain(socket: LinkSocket) -> Self {
         LinkStream { socket, encryption: None }
     }
 
     #[cfg(feature = "tls")]
-    pub(crate) fn encrypted(socket: TcpStream, encryption: Encryption) -> Self {
+    pub(crate) fn encrypted(socket: LinkSocket, encryption: Encryption) -> Self {
         LinkStream { socket, encryption: Some(Box::new(encryption)) }
     }
 
     /// The socket below, for its settings.
-    pub fn socket(&self) -> &TcpStream {
+    pub fn socket(&self) -> &LinkSocket {
         &self.socket
     }
 
@@ -96,7 +97,7 @@ impl Write for LinkStream {
 pub struct SharedStream {
     stream: Arc<Mutex<LinkStream>>,
     /// To wait without the lock.
-    socket: Arc<TcpStream>,
+    socket: Arc<LinkSocket>,
     /// Longest wait of an operation.
     pub patience: Option<Duration>,
 }
@@ -176,10 +177,14 @@ impl Write for SharedStream {
 ///
 /// # Errors
 /// If the other end is not `peer`, or breaks off.
-pub fn call(socket: TcpStream, identity: Option<&NodeIdentity>, peer: &str) -> io::Result<LinkStream> {
+pub fn call(
+    socket: impl Into<LinkSocket>,
+    identity: Option<&NodeIdentity>,
+    peer: &str,
+) -> io::Result<LinkStream> {
     match identity {
-        Some(identity) => identity.call(socket, peer),
-        None => Ok(LinkStream::plain(socket)),
+        Some(identity) => identity.call(socket.into(), peer),
+        None => Ok(LinkStream::plain(socket.into())),
     }
 }
 
@@ -187,9 +192,9 @@ pub fn call(socket: TcpStream, identity: Option<&NodeIdentity>, peer: &str) -> i
 ///
 /// # Errors
 /// If no encryption can begin.
-pub fn answer(socket: TcpStream, identity: Option<&NodeIdentity>) -> io::Result<LinkStream> {
+pub fn answer(socket: impl Into<LinkSocket>, identity: Option<&NodeIdentity>) -> io::Result<LinkStream> {
     match identity {
-        Some(identity) => identity.answer(socket),
-        None => Ok(LinkStream::plain(socket)),
+        Some(identity) => identity.answer(socket.into()),
+        None => Ok(LinkStream::plain(socket.into())),
     }
 }

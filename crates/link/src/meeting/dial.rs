@@ -2,9 +2,9 @@
 
 use super::{Meeting, Met, NoSession, random, send};
 use crate::frame::{FrameReader, Head, LinkHello, Place};
+use crate::socket::{LinkAddress, LinkSocket};
 use crate::stream::{self, LinkStream};
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Longest wait for a connection.
@@ -13,23 +13,22 @@ const CONNECT: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Opens both connections.
-pub(super) fn meet(meeting: &Meeting, place: Place, addresses: &[SocketAddr]) -> Result<Met, NoSession> {
+pub(super) fn meet(meeting: &Meeting, place: Place, address: &LinkAddress) -> Result<Met, NoSession> {
     let session = random();
-    let (data, other) = call(meeting, &meeting.hello(true, session, place), addresses)?;
+    let (data, other) = call(meeting, &meeting.hello(true, session, place), address)?;
     if let Err(refusal) = meeting.check(&other) {
         return Err(NoSession::Ever(refusal.why));
     }
-    let (control, _) = call(meeting, &meeting.hello(false, session, place), addresses)?;
+    let (control, _) = call(meeting, &meeting.hello(false, session, place), address)?;
     Ok(Met { data, control, other })
 }
 
 fn call(
     meeting: &Meeting,
     hello: &LinkHello,
-    addresses: &[SocketAddr],
+    address: &LinkAddress,
 ) -> Result<(LinkStream, LinkHello), NoSession> {
-    let socket = open(addresses)?;
-    socket.set_nodelay(true)?;
+    let socket = LinkSocket::connect(address, CONNECT)?;
     socket.set_read_timeout(Some(ANSWER))?;
     let security = &meeting.settings.security;
     let peer = security.peer().first().map_or("", String::as_str);
@@ -43,17 +42,6 @@ fn call(
         Head::Refused(refusal) => Err(NoSession::Ever(refusal.why)),
         _ => Err(NoSession::Ever(format!("{} is not the end of a link", meeting.settings.peer.address()))),
     }
-}
-
-fn open(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut why = io::Error::from(ErrorKind::AddrNotAvailable);
-    for address in addresses {
-        match TcpStream::connect_timeout(address, CONNECT) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => why = error,
-        }
-    }
-    Err(why)
 }
 
 /// Reads the first frame, and no more: the next ones are the operator's.

@@ -6,13 +6,13 @@
 use super::{Meeting, Met, NoSession, send};
 use crate::frame::{FrameReader, Head, LinkHello, LinkRefusal, Place};
 use crate::settings::LinkSettings;
+use crate::socket::LinkListener;
 use crate::stream::{self, LinkStream};
 use crate::tls::NodeIdentity;
 use onbeat_os::poll;
 use onbeat_runtime::{Context, Error};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
-use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -129,8 +129,7 @@ fn open(address: &str, identity: Option<&Arc<NodeIdentity>>, cx: &Context) -> Re
         return Ok(door);
     }
     let cannot = |error| Error::with_source(format!("cannot listen on {address}"), error);
-    let listener = TcpListener::bind(address).map_err(cannot)?;
-    listener.set_nonblocking(true).map_err(cannot)?;
+    let listener = LinkListener::bind(address).map_err(cannot)?;
     let door = Arc::new(LinkDoor {
         address: address.to_string(),
         identity: identity.cloned(),
@@ -151,7 +150,7 @@ struct PendingCaller {
 }
 
 /// The thread of a door.
-fn attend(listener: &TcpListener, door: &Weak<LinkDoor>) {
+fn attend(listener: &LinkListener, door: &Weak<LinkDoor>) {
     let mut pending: VecDeque<PendingCaller> = VecDeque::new();
     while let Some(open) = door.upgrade() {
         let mut files = vec![(listener.as_fd(), false)];
@@ -163,17 +162,20 @@ fn attend(listener: &TcpListener, door: &Weak<LinkDoor>) {
         pending = pending.into_iter().filter_map(|caller| open.hear(caller)).collect();
         loop {
             let socket = match listener.accept() {
-                Ok((socket, _)) => socket,
+                Ok(socket) => socket,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    open.refusals.add(error.to_string());
+                    continue;
+                }
                 Err(_) => {
                     // The process has no descriptor left: the caller waits until one is free.
                     std::thread::sleep(LOOK);
                     break;
                 }
             };
-            let is_ready = socket.set_nonblocking(true).and_then(|()| socket.set_nodelay(true));
             let identity = open.identity.as_ref().map(AsRef::as_ref);
-            match is_ready.and_then(|()| stream::answer(socket, identity)) {
+            match stream::answer(socket, identity) {
                 Ok(stream) => {
                     if pending.len() == PENDING {
                         pending.pop_front();

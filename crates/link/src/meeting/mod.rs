@@ -29,6 +29,7 @@ mod hello;
 use crate::clocks::Offset;
 use crate::frame::{Head, LinkHello, LinkRole, Place, write_head};
 use crate::settings::{LinkPeer, LinkSettings};
+use crate::socket::LinkSocket;
 use crate::stream::LinkStream;
 use onbeat_os::thread;
 use onbeat_queue::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +37,7 @@ use onbeat_runtime::{Context, Error};
 use onbeat_trace::{Histogram, Summary};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -84,7 +85,7 @@ struct MeetingState {
     /// For the operator to take.
     session: Option<LinkSession>,
     /// The connections of the present session, to be shut.
-    streams: Vec<TcpStream>,
+    streams: Vec<LinkSocket>,
     /// Why there is no session: of the last try, or of the last cut.
     why: Option<String>,
     /// Why there will never be one.
@@ -118,7 +119,7 @@ impl MeetingSeat {
         place: Place,
         cx: &Context,
     ) -> Result<Self, Error> {
-        let addresses = settings.addresses()?;
+        let address = settings.resolve()?;
         let cannot = |error| Error::with_source(format!("cannot begin link `{}`", settings.name), error);
         let (bell, ring) = UnixStream::pair().map_err(cannot)?;
         bell.set_nonblocking(true).and_then(|()| ring.set_nonblocking(true)).map_err(cannot)?;
@@ -144,7 +145,7 @@ impl MeetingSeat {
         let theirs = Arc::clone(&meeting);
         let body = move || match arrivals {
             Some(mut arrivals) => theirs.run(|place| arrivals.meet(&theirs, place)),
-            None => theirs.run(|place| dial::meet(&theirs, place, &addresses)),
+            None => theirs.run(|place| dial::meet(&theirs, place, &address)),
         };
         let cannot = |error| Error::with_source("cannot start the thread of a link", error);
         cx.spawn_beside(&name, body).map_err(cannot)?;
@@ -314,7 +315,7 @@ impl Meeting {
         let Met { data, control, other } = met;
         data.socket().set_nonblocking(true)?;
         let streams = vec![control.socket().try_clone()?, data.socket().try_clone()?];
-        let address = data.socket().peer_addr()?.to_string();
+        let address = data.socket().peer()?;
         {
             let mut state = self.state();
             if state.is_over {

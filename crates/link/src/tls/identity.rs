@@ -1,6 +1,7 @@
 //! Identities, and connections that they encrypt.
 
 use super::{AUTHORITY, CERTIFICATE, KEY};
+use crate::socket::LinkSocket;
 use crate::stream::LinkStream;
 use onbeat_runtime::Error as RunError;
 use rustls::client::{Resumption, verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -14,7 +15,6 @@ use rustls::{
     ServerConfig, ServerConnection,
 };
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl NodeIdentity {
     }
 
     /// Calls: both ends prove who they are.
-    pub(crate) fn call(&self, mut socket: TcpStream, peer: &str) -> io::Result<LinkStream> {
+    pub(crate) fn call(&self, mut socket: LinkSocket, peer: &str) -> io::Result<LinkStream> {
         let name = ServerName::try_from(peer.to_string()).map_err(|_| {
             io::Error::new(ErrorKind::InvalidInput, format!("{peer:?} cannot name a node in a certificate"))
         })?;
@@ -144,7 +144,7 @@ impl NodeIdentity {
         Ok(LinkStream::encrypted(socket, encryption))
     }
 
-    pub(crate) fn answer(&self, socket: TcpStream) -> io::Result<LinkStream> {
+    pub(crate) fn answer(&self, socket: LinkSocket) -> io::Result<LinkStream> {
         let connection = ServerConnection::new(Arc::clone(&self.server)).map_err(io::Error::other)?;
         let other = "the caller's certificate".to_string();
         Ok(LinkStream::encrypted(socket, Encryption { connection: connection.into(), other }))
@@ -202,7 +202,7 @@ impl Encryption {
         )))
     }
 
-    pub fn read(&mut self, socket: &mut TcpStream, bytes: &mut [u8]) -> io::Result<usize> {
+    pub fn read(&mut self, socket: &mut LinkSocket, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.connection.reader().read(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -221,7 +221,7 @@ impl Encryption {
     }
 
     /// Takes bytes of all parts together, as many as there is room for.
-    pub fn write(&mut self, socket: &mut TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn write(&mut self, socket: &mut LinkSocket, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         self.push(socket)?;
         let count = self.connection.writer().write_vectored(parts)?;
         match self.push(socket) {
@@ -231,7 +231,7 @@ impl Encryption {
     }
 
     /// Writes what is encrypted.
-    pub fn push(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+    pub fn push(&mut self, socket: &mut LinkSocket) -> io::Result<()> {
         while self.connection.wants_write() {
             match self.connection.write_tls(socket) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -243,7 +243,7 @@ impl Encryption {
     }
 
     /// Reads what is encrypted. Returns the number of its bytes.
-    fn pull(&mut self, socket: &mut TcpStream) -> io::Result<usize> {
+    fn pull(&mut self, socket: &mut LinkSocket) -> io::Result<usize> {
         let count = self.connection.read_tls(socket)?;
         if let Err(error) = self.connection.process_new_packets() {
             // The other end may be gone.
@@ -260,7 +260,7 @@ impl Encryption {
     }
 
     /// Says that no more will be written.
-    pub fn end(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+    pub fn end(&mut self, socket: &mut LinkSocket) -> io::Result<()> {
         self.connection.send_close_notify();
         self.push(socket)
     }

@@ -1,9 +1,9 @@
 //! A build without TLS: nobody has an identity.
 
+use crate::socket::LinkSocket;
 use crate::stream::LinkStream;
 use onbeat_runtime::Error;
 use std::io::{self, IoSlice};
-use std::net::TcpStream;
 use std::path::Path;
 
 fn refused<T>(what: &str, folder: &Path) -> Result<T, Error> {
@@ -36,11 +36,11 @@ impl NoIdentity {
         match *self {}
     }
 
-    pub(crate) fn call(&self, _: TcpStream, _: &str) -> io::Result<LinkStream> {
+    pub(crate) fn call(&self, _: LinkSocket, _: &str) -> io::Result<LinkStream> {
         match *self {}
     }
 
-    pub(crate) fn answer(&self, _: TcpStream) -> io::Result<LinkStream> {
+    pub(crate) fn answer(&self, _: LinkSocket) -> io::Result<LinkStream> {
         match *self {}
     }
 }
@@ -76,19 +76,19 @@ impl NoEncryption {
         match *self {}
     }
 
-    pub fn read(&mut self, _: &mut TcpStream, _: &mut [u8]) -> io::Result<usize> {
+    pub fn read(&mut self, _: &mut LinkSocket, _: &mut [u8]) -> io::Result<usize> {
         match *self {}
     }
 
-    pub fn write(&mut self, _: &mut TcpStream, _: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn write(&mut self, _: &mut LinkSocket, _: &[IoSlice<'_>]) -> io::Result<usize> {
         match *self {}
     }
 
-    pub fn push(&mut self, _: &mut TcpStream) -> io::Result<()> {
+    pub fn push(&mut self, _: &mut LinkSocket) -> io::Result<()> {
         match *self {}
     }
 
-    pub fn end(&mut self, _: &mut TcpStream) -> io::Result<()> {
+    pub fn end(&mut self, _: &mut LinkSocket) -> io::Result<()> {
         match *self {}
     }
 }

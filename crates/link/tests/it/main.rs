@@ -7,6 +7,7 @@ mod refusals;
 mod relay;
 #[cfg(feature = "tls")]
 mod secure;
+mod unix;
 
 use onbeat_link::{Carried, LinkPeer, LinkSettings, LinkSink, LinkSource};
 use onbeat_runtime::{Graph, Options, RunError};

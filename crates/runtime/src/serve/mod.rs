@@ -2,7 +2,6 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `socket_file` | the socket's file: create it, replace that of a killed run, remove it |
 //! | `server` | the thread: serves all connections in turn, and waits for none of them |
 //! | `client` | one connection: lines in, lines out, limits |
 //! | `request` | valid requests, and the refusal of all other lines |
@@ -14,15 +13,14 @@ mod answer;
 mod client;
 mod request;
 mod server;
-mod socket_file;
 
 use crate::base::helper::Helper;
 use crate::pipeline::Pipeline;
 use crate::run::{Run, RunError, RunHandle, RunService};
+use onbeat_os::SocketFile;
 use onbeat_trace::record::ThreadRecord;
 use onbeat_trace::{Evidence, NoEvidence};
 use server::ControlServer;
-use socket_file::SocketFile;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;

@@ -1,8 +1,8 @@
 //! The server's thread: each client with input has a turn, and all turns are short.
 
 use super::client::Client;
-use super::socket_file::SocketFile;
 use crate::run::RunHandle;
+use onbeat_os::SocketFile;
 use onbeat_os::door::{Door, Woken};
 use onbeat_os::local;
 use std::io;

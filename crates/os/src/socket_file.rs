@@ -1,8 +1,8 @@
-//! The file of a socket. Runs come and go, some by SIGKILL, and none takes the place of another that is
-//! alive.
+//! Listening sockets with a file. Processes come and go, some by SIGKILL, and none takes the place of another
+//! that is alive.
 
-use onbeat_os::door::Listener;
-use onbeat_os::local;
+use crate::door::Listener;
+use crate::local;
 use std::fs::{self, FileType, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,9 +18,9 @@ const LOCK: Duration = Duration::from_secs(2);
 /// How long somebody who listens there has to take us.
 const KNOCK: Duration = Duration::from_millis(500);
 
-/// A socket that listens, and its file, which goes away with it.
+/// A socket that listens, and its file (mode 0600), which goes away with it. See [`local::listen`].
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub struct SocketFile {
     path: PathBuf,
     listener: UnixListener,
     /// Device and inode: somebody may have put another file there.
@@ -28,7 +28,10 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// The error says why it cannot be had.
+    /// Makes the socket. Replaces one that a killed process has left behind.
+    ///
+    /// # Errors
+    /// Says why it cannot be had: something else has the name, or another process listens there.
     pub fn take(path: &Path) -> Result<Self, String> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let _lock = local::lock_folder(folder, LOCK);
@@ -47,6 +50,7 @@ impl SocketFile {
         Ok(SocketFile { path: path.to_path_buf(), listener, file })
     }
 
+    /// Its name, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -112,10 +116,7 @@ fn clear(path: &Path) -> Result<(), String> {
             return Err(format!("there is a socket of user {} already: {error}", found.uid()));
         }
     };
-    Err(format!(
-        "{who} serves it already: choose another name, or end that run (`onbeat ctl {} stop`)",
-        path.display()
-    ))
+    Err(format!("{who} serves it already: choose another name, or end that process"))
 }
 
 fn kind(file: FileType) -> &'static str {
