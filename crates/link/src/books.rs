@@ -51,10 +51,10 @@ pub struct Contradiction {
 
 impl<K> SentBooks<K> {
     /// Begins a session with a consumer that stands at `place`; `instance` is the producer's own.
-    pub fn resume(&mut self, instance: u64, place: Place) -> Result<(), Contradiction> {
+    pub fn resume(&mut self, instance: u64, place: Place, each: impl FnMut(K)) -> Result<(), Contradiction> {
         self.sent = 0;
         self.window = place.window as usize;
-        if place.of == Some(instance) { self.taken(place.next) } else { Ok(()) }
+        if place.of == Some(instance) { self.taken(place.next, each) } else { Ok(()) }
     }
 
     /// Where the producer stands.
@@ -86,6 +86,11 @@ impl<K> SentBooks<K> {
         self.kept.get(self.sent).map(|(number, what)| (*number, what))
     }
 
+    /// The same, to note how it was sent.
+    pub fn to_send_mut(&mut self) -> Option<&mut K> {
+        self.kept.get_mut(self.sent).map(|(_, what)| what)
+    }
+
     /// Whether a message was sent before.
     pub fn is_repeat(&self, number: u64) -> bool {
         number < self.begun
@@ -100,13 +105,15 @@ impl<K> SentBooks<K> {
         }
     }
 
-    /// Notes that the consumer has taken all messages below `next`.
-    pub fn taken(&mut self, next: u64) -> Result<(), Contradiction> {
+    /// Notes that the consumer has taken all messages below `next`, and hands out what was kept of them.
+    pub fn taken(&mut self, next: u64, mut each: impl FnMut(K)) -> Result<(), Contradiction> {
         if next > self.next {
             return Err(Contradiction { said: next, limit: self.next });
         }
         while self.kept.front().is_some_and(|(number, _)| *number < next) {
-            self.kept.pop_front();
+            if let Some((_, kept)) = self.kept.pop_front() {
+                each(kept);
+            }
             self.sent = self.sent.saturating_sub(1);
         }
         Ok(())
@@ -278,7 +285,7 @@ mod tests {
             let (mut found, mut expected) = (Vec::new(), Vec::new());
             let restart = |sent: &mut SentBooks<u64>, taken: &mut TakenBooks| {
                 let (of, place) = (Place { window: WINDOW, ..taken.place() }, sent.place());
-                sent.resume(7, of).unwrap();
+                sent.resume(7, of, drop).unwrap();
                 taken.resume(7, place);
             };
             restart(&mut sent, &mut taken);
@@ -304,7 +311,7 @@ mod tests {
                     },
                     Happening::Tell => answers.extend(taken.tell_next(true, WINDOW)),
                     Happening::Hear => if let Some(next) = answers.pop_front() {
-                        sent.taken(next).unwrap();
+                        sent.taken(next, drop).unwrap();
                     },
                     Happening::Cut => {
                         data.clear();
@@ -324,20 +331,20 @@ mod tests {
     #[test]
     fn a_new_consumer_begins_with_what_is_kept() {
         let mut sent = SentBooks::default();
-        sent.resume(1, Place { window: 8, ..Place::default() }).unwrap();
+        sent.resume(1, Place { window: 8, ..Place::default() }, drop).unwrap();
         for message in 0..5 {
             sent.enter(message);
         }
-        sent.taken(3).unwrap();
+        sent.taken(3, drop).unwrap();
         let mut taken = TakenBooks::default();
         taken.resume(1, sent.place());
-        sent.resume(1, Place { window: 8, ..Place::default() }).unwrap();
+        sent.resume(1, Place { window: 8, ..Place::default() }, drop).unwrap();
         assert_eq!((taken.place().next, sent.to_send()), (3, Some((3, &3))));
     }
 
     #[test]
     fn a_consumer_cannot_have_taken_what_was_not_sent() {
         let mut sent = SentBooks::<()>::default();
-        assert_eq!(sent.taken(1), Err(Contradiction { said: 1, limit: 0 }));
+        assert_eq!(sent.taken(1, drop), Err(Contradiction { said: 1, limit: 0 }));
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::frame::{ChunkHead, Constant, MessageHead};
 use num_complex::Complex;
-use onbeat_runtime::{Chunk, Context, Error, Message, Output, Sample, Tag};
+use onbeat_queue::BlockPlace;
+use onbeat_runtime::{Chunk, Context, Error, Info, LentChunks, Message, Output, Sample, Tag};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,6 +26,24 @@ pub trait Carried: Message {
     /// Returns the bytes of a chunk.
     fn samples(&self) -> &[u8] {
         &[]
+    }
+
+    /// Returns where another process finds the samples of a chunk, if it can map them.
+    fn place(&self) -> Option<BlockPlace<'_>> {
+        None
+    }
+
+    /// Makes a message of a chunk in a store of another process, with `bytes` bytes of samples. `None` if
+    /// there is no such chunk, or it was lent before.
+    fn borrow(head: &mut MessageHead, chunk: usize, bytes: usize, store: &LentChunks) -> Option<Self> {
+        let _ = (head, chunk, bytes, store);
+        None
+    }
+
+    /// Most bytes of a message that the edges of `out` allow; `None` if the chunk store is empty.
+    fn room(out: &Output<Self>, cx: &mut Context) -> Option<usize> {
+        let _ = (out, cx);
+        Some(VALUE_LIMIT)
     }
 
     /// Appends the bytes of a message that is not a chunk.
@@ -107,33 +126,54 @@ impl<T: CarriedSample> Carried for Chunk<T> {
         let Some(mut chunk) = out.chunk(cx) else { return Ok(None) };
         let size = size_of::<T>();
         if length > chunk.capacity() * size {
-            return Err(Error::new(format!(
-                "a chunk of {length} bytes came, and chunks have at most {} here: give the pipelines of both \
-                 ends the same `quantum`",
-                chunk.capacity() * size
-            )));
+            return Err(too_long(length, chunk.capacity() * size));
         }
         if !length.is_multiple_of(size) {
             let text = format!("a chunk of {length} bytes came: samples have {size} bytes");
             return Err(Error::new(text));
         }
         chunk.truncate(length / size);
-        let found = head.chunk.take().unwrap_or_default();
-        let samples = chunk.len() as u64;
-        let info = chunk.info_mut();
-        (info.start, info.rate_hz, info.shape) = (found.start, found.rate_hz, found.shape);
-        let tags = found.tags.into_iter().filter(|(offset, ..)| *offset < samples);
-        info.tags.extend(tags.map(|(offset, key, value)| Tag {
-            offset: offset as usize,
-            key: key.into(),
-            value: value.into(),
-        }));
+        let samples = chunk.len();
+        describe(head.chunk.take().unwrap_or_default(), samples, chunk.info_mut());
         Ok(Some(chunk))
+    }
+
+    fn place(&self) -> Option<BlockPlace<'_>> {
+        Chunk::place(self)
+    }
+
+    fn borrow(head: &mut MessageHead, chunk: usize, bytes: usize, store: &LentChunks) -> Option<Self> {
+        let samples = bytes / size_of::<T>();
+        let found = head.chunk.take().unwrap_or_default();
+        store.lend(chunk, samples, |info| describe(found, samples, info))
+    }
+
+    fn room(out: &Output<Self>, cx: &mut Context) -> Option<usize> {
+        out.chunk(cx).map(|chunk| chunk.capacity() * size_of::<T>())
     }
 
     fn finish(arrived: Chunk<T>) -> Result<(Self, Option<Self>), Error> {
         Ok((arrived, None))
     }
+}
+
+/// The error for a chunk that is longer than those of this run.
+pub(crate) fn too_long(bytes: usize, room: usize) -> Error {
+    Error::new(format!(
+        "a chunk of {bytes} bytes came, and chunks have at most {room} here: give the pipelines of both ends the \
+         same `quantum`"
+    ))
+}
+
+/// Enters what came with a chunk.
+fn describe(found: ChunkHead, samples: usize, info: &mut Info) {
+    (info.start, info.rate_hz, info.shape) = (found.start, found.rate_hz, found.shape);
+    let tags = found.tags.into_iter().filter(|(offset, ..)| *offset < samples as u64);
+    info.tags.extend(tags.map(|(offset, key, value)| Tag {
+        offset: offset as usize,
+        key: key.into(),
+        value: value.into(),
+    }));
 }
 
 impl<T: CarriedSample> Arriving for Chunk<T> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 
 /// Version of the protocol. Both ends of a link must have the same.
-pub const PROTOCOL: u16 = 2;
+pub const PROTOCOL: u16 = 3;
 
 /// Bytes of the two lengths.
 pub const PREFIX: usize = 8;
@@ -31,6 +31,19 @@ pub enum Head {
     Message(MessageHead),
     /// The consumer has taken all messages below this number; with `true`, the end as well.
     Taken(u64, bool),
+    /// A store of the producer, whose file comes along: its messages can be lent from now on.
+    Store {
+        /// Number of the store in the producer's process.
+        store: u64,
+        /// Number of its chunks.
+        chunks: u32,
+        /// Bytes of each chunk.
+        chunk_bytes: u32,
+    },
+    /// The producer believes that the consumer has these chunks: said after a cut.
+    Lent(Vec<LentPlace>),
+    /// The consumer needs these chunks no more.
+    Back(Vec<LentPlace>),
     /// The producer has ended; the number of its messages.
     End(u64),
     /// This end gives up.
@@ -143,6 +156,17 @@ pub struct MessageHead {
     pub keys: Vec<(String, Constant)>,
     /// Head of a chunk.
     pub chunk: Option<ChunkHead>,
+    /// Where the samples are, and their bytes, if they are not in the body.
+    pub lent: Option<(LentPlace, u32)>,
+}
+
+/// A chunk in a store of the producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LentPlace {
+    /// Number of the store.
+    pub store: u64,
+    /// Number of the chunk.
+    pub chunk: u32,
 }
 
 /// Head of a chunk.

@@ -12,6 +12,7 @@
 //! | `frame` | what is on the wire |
 //! | `carry` | the message types that links carry |
 //! | `clocks` | by how much the other clock is ahead, and how sure that is |
+//! | `lending` | chunks that are not copied, between processes of one machine |
 //! | `meeting` | the thread beside each end: finds the other end, exchanges signs of life |
 //! | `socket`, `stream`, `tls` | TCP and Unix sockets, connections, encrypted or not |
 //! | `deployment` | one pipeline, cut into a part for each node |
@@ -27,6 +28,7 @@ mod clocks;
 pub mod deployment;
 mod frame;
 mod kinds;
+mod lending;
 mod line;
 mod meeting;
 mod settings;

@@ -137,6 +137,12 @@ impl LinkSettings {
     pub(crate) fn resolve(&self) -> Result<LinkAddress, Error> {
         let address = self.peer.address();
         if let Some(path) = unix_path(address) {
+            if !is_address(address, 0) {
+                return Err(Error::new(format!(
+                    "{address}: the path of a socket has 1 to {} bytes: choose a shorter one",
+                    local::PATH_MAX_BYTES
+                )));
+            }
             return Ok(LinkAddress::Unix(path.to_path_buf()));
         }
         let found = address.to_socket_addrs();

@@ -2,14 +2,17 @@
 
 use crate::books::{Contradiction, SentBooks};
 use crate::carry::Carried;
-use crate::frame::{Constant, Head, LinkRole, MessageHead, Outcome, write_head};
+use crate::frame::{Constant, Head, LentPlace, LinkRole, MessageHead, Outcome, write_head};
+use crate::lending::{Lender, put};
 use crate::line::{LinkConnection, LinkLine, LinkTrouble, contradicts, hear, not_restartable};
 use crate::meeting::{LinkIdentity, random};
 use crate::settings::{LinkSettings, OnCut};
+use crate::socket::unix_path;
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Input, Operator, Ports, Step};
 use onbeat_trace::record::LinkRecord;
 use std::io::{ErrorKind, IoSlice, Write};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Samples up to this size are copied, so that several messages go out in one write.
 const SMALL: usize = 4 << 10;
@@ -31,6 +34,7 @@ pub struct LinkSink<M: Carried> {
     line: LinkLine,
     books: SentBooks<KeptMessage<M>>,
     outgoing: OutgoingFrames,
+    lender: Lender<M>,
     /// The bytes of a message that is not a chunk.
     value: Vec<u8>,
     has_said_end: bool,
@@ -46,6 +50,8 @@ pub struct LinkSink<M: Carried> {
 #[derive(Debug)]
 struct KeptMessage<M> {
     message: M,
+    /// Where the consumer finds its samples, if they were not sent.
+    lent: Option<LentPlace>,
     origin: u64,
     time_ns: u64,
     due_ns: Option<u64>,
@@ -56,6 +62,8 @@ struct KeptMessage<M> {
 #[derive(Debug, Default)]
 struct OutgoingFrames {
     bytes: Vec<u8>,
+    /// Goes with the first byte.
+    file: Option<OwnedFd>,
     /// Whether the samples of the next message to send come after `bytes`.
     has_samples: bool,
     done: usize,
@@ -68,6 +76,7 @@ impl OutgoingFrames {
 
     fn clear(&mut self) {
         self.bytes.clear();
+        self.file = None;
         (self.has_samples, self.done) = (false, 0);
     }
 
@@ -85,7 +94,9 @@ impl<M: Carried> LinkSink<M> {
     /// Makes the producer's end of a link.
     pub fn new(settings: LinkSettings) -> Self {
         let identity = LinkIdentity { role: LinkRole::Producer, message: M::NAME, instance: random() };
+        let most = settings.window as usize;
         LinkSink {
+            lender: Lender::new(most),
             input: Input::default(),
             line: LinkLine::new(settings, identity),
             books: SentBooks::default(),
@@ -130,9 +141,16 @@ impl<M: Carried> LinkSink<M> {
                         let wrong = |wrong: Contradiction| {
                             contradicts(format!("it took {} messages of {}", wrong.said, wrong.limit))
                         };
-                        self.books.taken(next).map_err(wrong)?;
+                        let lender = &mut self.lender;
+                        let each = |kept: KeptMessage<M>| {
+                            if let Some(place) = kept.lent {
+                                lender.taken(place, kept.message);
+                            }
+                        };
+                        self.books.taken(next, each).map_err(wrong)?;
                         self.is_end_taken |= is_end && self.has_said_end;
                     }
+                    Head::Back(places) => self.lender.back(&places),
                     Head::Closed(Outcome::Failed) => return Err(self.line.failed().into()),
                     Head::Closed(outcome) => {
                         if outcome == Outcome::Stopped {
@@ -159,7 +177,10 @@ impl<M: Carried> LinkSink<M> {
 
     /// Puts the next messages into `outgoing`.
     fn fill(&mut self, cx: &mut Context) -> Result<(), Error> {
-        while self.outgoing.bytes.len() < AT_ONCE && !self.outgoing.has_samples {
+        while self.outgoing.bytes.len() < AT_ONCE
+            && !self.outgoing.has_samples
+            && self.outgoing.file.is_none()
+        {
             if self.books.is_all_sent() {
                 if !self.books.has_credit() {
                     break;
@@ -169,13 +190,16 @@ impl<M: Carried> LinkSink<M> {
                 let keys = cx.keys().into_iter().flatten();
                 self.books.enter(KeptMessage {
                     message,
+                    lent: None,
                     origin: stamp.sequence(),
                     time_ns: stamp.time_ns,
                     due_ns: stamp.due_ns().and_then(|due_ns| cx.to_monotonic_ns(due_ns)),
                     keys: keys.map(|(name, value)| (name.to_string(), value.into())).collect(),
                 });
             }
-            self.put()?;
+            if !self.lend()? {
+                self.put()?;
+            }
         }
         if self.outgoing.is_empty()
             && self.books.is_all_sent()
@@ -189,41 +213,81 @@ impl<M: Carried> LinkSink<M> {
         Ok(())
     }
 
+    /// Puts the place of the next message into `outgoing`, or first its store. Returns `false` if it cannot be
+    /// lent.
+    fn lend(&mut self) -> Result<bool, Error> {
+        let is_local = self.line.open.as_mut().is_some_and(|open| open.stream.lending().is_some());
+        let Some((_, kept)) = self.books.to_send().filter(|_| is_local) else { return Ok(false) };
+        let Some((place, block)) = self.lender.place(&kept.message, kept.lent) else { return Ok(false) };
+        if !self.lender.knows(place) {
+            // A file goes with the first byte of a write.
+            if self.outgoing.is_empty() {
+                let file = block.file.try_clone_to_owned();
+                let cannot = |error| Error::with_source("cannot lend chunks to the other end", error);
+                self.outgoing.file = Some(file.map_err(cannot)?);
+                put(&mut self.outgoing.bytes, &self.lender.introduce(place, &block))?;
+            }
+            return Ok(true);
+        }
+        let bytes = kept.message.samples().len();
+        self.put_head(0, Some((place, bytes as u32)))?;
+        self.lender.lend(place);
+        if let Some(kept) = self.books.to_send_mut() {
+            kept.lent = Some(place);
+        }
+        self.bytes += bytes as u64;
+        self.books.has_sent();
+        Ok(true)
+    }
+
     /// Puts one message into `outgoing`.
     fn put(&mut self) -> Result<(), Error> {
         let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
-        let KeptMessage { message, origin, time_ns, due_ns, keys } = kept;
-        let value = &mut self.value;
-        value.clear();
-        message.write(value)?;
-        let samples = message.samples();
-        let body = value.len() + samples.len();
-        let head = Head::Message(MessageHead {
-            sequence,
-            origin: *origin,
-            sent_ns: monotonic_ns(),
-            time_ns: *time_ns,
-            due_ns: *due_ns,
-            keys: keys.clone(),
-            chunk: message.chunk_head(),
-        });
-        write_head(&mut self.outgoing.bytes, &head, body).map_err(|error| Error::new(error.to_string()))?;
+        self.value.clear();
+        kept.message.write(&mut self.value)?;
+        let samples = kept.message.samples();
+        let (body, is_large) = (self.value.len() + samples.len(), samples.len() > SMALL);
+        self.put_head(body, None)?;
         if !self.books.is_repeat(sequence) {
             self.bytes += body as u64;
         }
-        self.outgoing.bytes.extend_from_slice(value);
-        if samples.len() > SMALL {
+        self.outgoing.bytes.extend_from_slice(&self.value);
+        if is_large {
             self.outgoing.has_samples = true;
         } else {
+            let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
             self.outgoing.bytes.extend_from_slice(samples);
             self.books.has_sent();
         }
         Ok(())
     }
 
+    /// Puts the head of the next message into `outgoing`.
+    fn put_head(&mut self, body: usize, lent: Option<(LentPlace, u32)>) -> Result<(), Error> {
+        let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
+        let head = Head::Message(MessageHead {
+            sequence,
+            origin: kept.origin,
+            sent_ns: monotonic_ns(),
+            time_ns: kept.time_ns,
+            due_ns: kept.due_ns,
+            keys: kept.keys.clone(),
+            chunk: kept.message.chunk_head(),
+            lent,
+        });
+        write_head(&mut self.outgoing.bytes, &head, body).map_err(|error| Error::new(error.to_string()))
+    }
+
     /// Writes `outgoing`. Returns whether all is written.
     fn write(&mut self) -> Result<bool, LinkTrouble> {
         let Some(open) = &mut self.line.open else { return Ok(true) };
+        if let (Some(file), Some(socket)) = (&self.outgoing.file, open.stream.lending()) {
+            match socket.write_with_file(&self.outgoing.bytes, file.as_fd()) {
+                Ok(count) => (self.outgoing.done, self.outgoing.file) = (count, None),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
         loop {
             let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
             let [bytes, samples] = self.outgoing.rest(samples);
@@ -292,7 +356,12 @@ impl<M: Carried> LinkSink<M> {
 impl<M: Carried> Operator for LinkSink<M> {
     fn ports(&mut self, p: &mut Ports) {
         // One more than the window: the message that is about to be sent.
-        p.input("in", &mut self.input).holds(self.line.settings.window as usize + 1);
+        let window = self.line.settings.window as usize;
+        match unix_path(self.line.settings.peer.address()) {
+            // As many can be lent besides.
+            Some(_) => p.input("in", &mut self.input).holds(2 * window + 1).shared(),
+            None => p.input("in", &mut self.input).holds(window + 1),
+        };
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
@@ -305,7 +374,16 @@ impl<M: Carried> Operator for LinkSink<M> {
             LinkConnection::New(other) => {
                 self.outgoing.clear();
                 self.has_said_end = false;
-                let resumed = self.books.resume(self.line.identity.instance, other.place);
+                for head in self.lender.resume() {
+                    put(&mut self.outgoing.bytes, &head)?;
+                }
+                let lender = &mut self.lender;
+                let each = |kept: KeptMessage<M>| {
+                    if let Some(place) = kept.lent {
+                        lender.taken(place, kept.message);
+                    }
+                };
+                let resumed = self.books.resume(self.line.identity.instance, other.place, each);
                 resumed.map_err(|wrong| {
                     Error::new(format!(
                         "link `{}`: {} says that it took {} messages of {}",
@@ -346,6 +424,7 @@ impl<M: Carried> Operator for LinkSink<M> {
             dropped: self.books.dropped(),
             in_flight,
             held_ns: self.held_ns,
+            not_copied: self.lender.count,
             ..LinkRecord::default()
         };
         self.line.report(cx, record);

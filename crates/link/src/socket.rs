@@ -1,10 +1,11 @@
 //! Sockets of links: TCP between machines, Unix sockets within one.
 
 use onbeat_os::door::Listener;
-use onbeat_os::{SocketFile, local};
+use onbeat_os::{SocketFile, local, shared};
+use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +32,23 @@ pub enum LinkSocket {
     /// Of this or another machine.
     Tcp(TcpStream),
     /// Of a process of this user, or of root, on this machine.
-    Unix(UnixStream),
+    Unix(LocalSocket),
+}
+
+/// A Unix socket, and the files that came over it.
+#[derive(Debug)]
+pub struct LocalSocket {
+    stream: UnixStream,
+    files: VecDeque<OwnedFd>,
+}
+
+/// Most files that wait to be taken. More are closed: the other end does not keep to the protocol.
+const FILES: usize = 16;
+
+impl LocalSocket {
+    fn new(stream: UnixStream) -> Self {
+        LocalSocket { stream, files: VecDeque::new() }
+    }
 }
 
 /// Does the same with either socket.
@@ -39,7 +56,7 @@ macro_rules! either {
     ($socket:expr, $stream:ident => $what:expr) => {
         match $socket {
             LinkSocket::Tcp($stream) => $what,
-            LinkSocket::Unix($stream) => $what,
+            LinkSocket::Unix(LocalSocket { stream: $stream, .. }) => $what,
         }
     };
 }
@@ -48,7 +65,9 @@ impl LinkSocket {
     /// Connects.
     pub(crate) fn connect(address: &LinkAddress, patience: Duration) -> io::Result<Self> {
         match address {
-            LinkAddress::Unix(path) => local::connect(path, patience).map(LinkSocket::Unix),
+            LinkAddress::Unix(path) => {
+                local::connect(path, patience).map(|stream| LinkSocket::Unix(LocalSocket::new(stream)))
+            }
             LinkAddress::Tcp(addresses) => {
                 let mut why = io::Error::from(io::ErrorKind::AddrNotAvailable);
                 for address in addresses {
@@ -104,7 +123,9 @@ impl LinkSocket {
     pub fn try_clone(&self) -> io::Result<Self> {
         match self {
             LinkSocket::Tcp(stream) => stream.try_clone().map(LinkSocket::Tcp),
-            LinkSocket::Unix(stream) => stream.try_clone().map(LinkSocket::Unix),
+            LinkSocket::Unix(socket) => {
+                socket.stream.try_clone().map(|stream| LinkSocket::Unix(LocalSocket::new(stream)))
+            }
         }
     }
 
@@ -112,7 +133,28 @@ impl LinkSocket {
     pub(crate) fn peer(&self) -> io::Result<String> {
         match self {
             LinkSocket::Tcp(stream) => Ok(stream.peer_addr()?.to_string()),
-            LinkSocket::Unix(stream) => Ok(format!("process {}", local::peer(stream)?.pid)),
+            LinkSocket::Unix(socket) => Ok(format!("process {}", local::peer(&socket.stream)?.pid)),
+        }
+    }
+
+    /// Whether files can be sent over it, and so chunks be lent.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, LinkSocket::Unix(_))
+    }
+
+    /// Writes, and sends a file along with the first byte.
+    pub(crate) fn write_with_file(&mut self, bytes: &[u8], file: BorrowedFd<'_>) -> io::Result<usize> {
+        match self {
+            LinkSocket::Unix(socket) => shared::send_with_file(&socket.stream, bytes, file),
+            LinkSocket::Tcp(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Takes the oldest file that came.
+    pub(crate) fn take_file(&mut self) -> Option<OwnedFd> {
+        match self {
+            LinkSocket::Unix(socket) => socket.files.pop_front(),
+            LinkSocket::Tcp(_) => None,
         }
     }
 }
@@ -131,7 +173,16 @@ impl AsFd for LinkSocket {
 
 impl Read for LinkSocket {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        either!(self, stream => stream.read(bytes))
+        match self {
+            LinkSocket::Tcp(stream) => stream.read(bytes),
+            LinkSocket::Unix(LocalSocket { stream, files }) => {
+                let mut came = Vec::new();
+                let read = shared::receive_with_files(&*stream, bytes, &mut came)?;
+                files.extend(came);
+                files.truncate(FILES);
+                Ok(read)
+            }
+        }
     }
 }
 
@@ -183,7 +234,7 @@ impl LinkListener {
                     let text = format!("user {uid} may not call: only user {} may", local::user());
                     return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
                 }
-                Ok(LinkSocket::Unix(stream))
+                Ok(LinkSocket::Unix(LocalSocket::new(stream)))
             }
         }
     }

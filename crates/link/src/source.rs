@@ -1,11 +1,13 @@
 //! The consumer's end: sends on what comes from the producer's end.
 
 use crate::books::{MessageArrival, TakenBooks};
-use crate::carry::{Arriving, Carried, VALUE_LIMIT};
-use crate::frame::{Head, LinkRole, MessageHead, Outcome, write_head};
+use crate::carry::{Arriving, Carried, VALUE_LIMIT, too_long};
+use crate::frame::{Head, LentPlace, LinkRole, MessageHead, Outcome, write_head};
+use crate::lending::Borrower;
 use crate::line::{LinkConnection, LinkLine, LinkTrouble, OpenStream, contradicts, hear, not_restartable};
 use crate::meeting::{LinkIdentity, random};
 use crate::settings::LinkSettings;
+use crate::socket::LinkSocket;
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Operator, Output, Ports, Step};
 use onbeat_trace::record::LinkRecord;
@@ -15,6 +17,8 @@ use std::sync::Arc;
 
 /// How long the producer may not be told that messages were taken, while it has credit.
 const TELL_NS: u64 = 2_000_000;
+/// How often to look whether lent chunks have come back, while nothing else happens.
+const BACK_NS: u64 = 1_000_000;
 
 /// Receives messages from the `link.sink` of the same name in another process, on this machine or another
 /// one.
@@ -30,6 +34,9 @@ pub struct LinkSource<M: Carried> {
     pub out: Output<M>,
     line: LinkLine,
     books: TakenBooks,
+    borrower: Borrower,
+    /// Most bytes of a chunk here, once that was asked.
+    room: Option<usize>,
     arriving: Option<Incoming<M>>,
     /// What the last message has left, to be used again.
     left: Option<M::Arriving>,
@@ -68,6 +75,8 @@ impl<M: Carried> LinkSource<M> {
             out: Output::default(),
             line: LinkLine::new(settings, identity),
             books: TakenBooks::default(),
+            borrower: Borrower::default(),
+            room: None,
             arriving: None,
             left: None,
             waiting: None,
@@ -98,6 +107,12 @@ impl<M: Carried> LinkSource<M> {
                 return Ok(self.pass_on(cx)?);
             }
             if let Some((mut head, length)) = self.waiting.take() {
+                if let Some((place, bytes)) = head.lent {
+                    match self.borrow(head, place, bytes as usize, cx)? {
+                        Some(step) => return Ok(step),
+                        None => continue,
+                    }
+                }
                 match M::arrive(&mut head, length, self.left.take(), &self.out, cx)? {
                     Some(place) => self.arriving = Some(Incoming { head, place, filled: 0, length }),
                     None => {
@@ -110,6 +125,11 @@ impl<M: Carried> LinkSource<M> {
             let Some(open) = &mut self.line.open else { return Ok(Step::Again) };
             match open.reader.head(limit::<M>()).map_err(std::io::Error::from)? {
                 Some((Head::Message(head), length)) => self.waiting = Some((head, length)),
+                Some((Head::Store { store, chunks, chunk_bytes }, _)) => {
+                    let file = open.stream.lending().and_then(LinkSocket::take_file);
+                    self.borrower.map(store, chunks, chunk_bytes, file)?;
+                }
+                Some((Head::Lent(places), _)) => self.borrower.compare(&places),
                 Some((Head::End(count), _)) => {
                     self.books.end(count);
                     self.is_ended = true;
@@ -127,6 +147,32 @@ impl<M: Carried> LinkSource<M> {
                 None => return self.idle(cx),
             }
         }
+    }
+
+    /// Sends on a message whose samples stay where they are. `None` if it had come before.
+    fn borrow(
+        &mut self,
+        mut head: MessageHead,
+        place: LentPlace,
+        bytes: usize,
+        cx: &mut Context,
+    ) -> Result<Option<Step>, LinkTrouble> {
+        if self.room.is_none() {
+            self.room = M::room(&self.out, cx);
+        }
+        let Some(room) = self.room else {
+            self.waiting = Some((head, 0));
+            return Ok(Some(Step::Wait));
+        };
+        if bytes > room {
+            return Err(too_long(bytes, room).into());
+        }
+        if self.books.arrive(head.sequence) == MessageArrival::Repeated {
+            self.borrower.compare(&[place]);
+            return Ok(None);
+        }
+        let message = self.borrower.borrow(&mut head, place, bytes)?;
+        Ok(Some(self.deliver(head, message, bytes, cx)?))
     }
 
     /// Reads bytes of the message. Returns whether it is whole.
@@ -160,6 +206,17 @@ impl<M: Carried> LinkSource<M> {
         if self.books.arrive(head.sequence) == MessageArrival::Repeated {
             return Ok(Step::Again);
         }
+        self.deliver(head, message, length, cx)
+    }
+
+    /// Sends on a message that has not come before.
+    fn deliver(
+        &mut self,
+        head: MessageHead,
+        message: M,
+        length: usize,
+        cx: &mut Context,
+    ) -> Result<Step, Error> {
         self.line.look_at_clock();
         self.bytes += length as u64;
         let now_ns = cx.now_ns();
@@ -191,9 +248,14 @@ impl<M: Carried> LinkSource<M> {
 
     /// Tells the producer how much was taken, if it is time to.
     fn tell(&mut self, is_idle: bool) -> Result<(), LinkTrouble> {
-        if let Some(next) = self.books.tell_next(is_idle, self.window) {
+        let back = if self.borrower.has_any() { self.borrower.give_back() } else { None };
+        // What is back was taken.
+        if let Some(next) = self.books.tell_next(is_idle || back.is_some(), self.window) {
             self.tell_at_ns = None;
             write_head(&mut self.answer, &Head::Taken(next, false), 0).map_err(std::io::Error::from)?;
+        }
+        if let Some(back) = back {
+            write_head(&mut self.answer, &back, 0).map_err(std::io::Error::from)?;
         }
         let Some(open) = &mut self.line.open else { return Ok(()) };
         while !self.answer.is_empty() {
@@ -234,6 +296,11 @@ impl<M: Carried> LinkSource<M> {
         }
         if self.books.is_all_told() {
             self.tell_at_ns = None;
+            if self.borrower.has_any() {
+                // Nobody says when the last operator is done with a chunk.
+                let until_ns = cx.in_real_ns(BACK_NS);
+                return Ok(cx.readable_until(&open.stream, until_ns)?);
+            }
             return Ok(cx.readable(&open.stream)?);
         }
         let until_ns = cx.in_real_ns(at_ns.saturating_sub(now_ns).max(100_000));
@@ -297,6 +364,7 @@ impl<M: Carried> Operator for LinkSource<M> {
                 let replaced = self.books.replaced();
                 self.books.resume(other.instance, other.place);
                 if self.books.replaced() > replaced {
+                    self.borrower.forget();
                     cx.note(format!(
                         "{} is another run of the producer: its messages count from 0",
                         other.node
@@ -340,6 +408,7 @@ impl<M: Carried> Operator for LinkSource<M> {
             self.line.say_farewell(ending, &[&self.answer]);
         }
         let record = LinkRecord {
+            not_copied: self.borrower.count,
             messages: self.books.taken(),
             bytes: self.bytes,
             repeated: self.books.repeated(),
@@ -348,6 +417,7 @@ impl<M: Carried> Operator for LinkSource<M> {
             ..LinkRecord::default()
         };
         self.line.report(cx, record);
+        self.borrower.forget();
         Ok(())
     }
 }

@@ -36,6 +36,11 @@ impl LinkStream {
         &self.socket
     }
 
+    /// The socket, if chunks can be lent over it: to a process of this machine, and without encryption.
+    pub(crate) fn lending(&mut self) -> Option<&mut LinkSocket> {
+        (self.encryption.is_none() && self.socket.is_local()).then_some(&mut self.socket)
+    }
+
     /// Returns which of these names the other end has proved to have. On a connection that is not encrypted,
     /// nothing is proved, and there is no name.
     ///

@@ -64,6 +64,7 @@ pub mod perf;
 pub mod policy;
 pub mod poll;
 pub mod rights;
+pub mod shared;
 pub mod signal;
 pub mod socket;
 mod socket_file;

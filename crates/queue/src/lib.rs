@@ -58,7 +58,7 @@ pub use owner::Owner;
 pub use ranges::Ranges;
 pub use ring::{Full, Ring};
 pub use spsc::Spsc;
-pub use store::{Block, Meta, Seed, Store, StoreError};
+pub use store::{Block, BlockPlace, LentStore, Meta, Seed, Store, StoreError};
 pub use task_pool::{TaskLease, TaskPool};
 pub use ticket::{MemberEntry, MemberGuard, Ticket, TicketGuard, TicketedPipeline, TurnMember, TurnWatch};
 pub use work_queue::{Item, OnWorker, Owned, QueueCore, Ready, Scope, Shared, Turn};

@@ -64,6 +64,7 @@ pub use operator::inline::{ChunkInput, ChunkOutput, Inline, InputEdge, Shortcut}
 pub use operator::kernel::{Change, FiniteMemory, Kernel, Map, Progress, Ratio, tried};
 #[doc(hidden)]
 pub use operator::lanes::{LaneMemory, LaneSlot};
+pub use operator::lent::LentChunks;
 pub use operator::message::{Keys, Message, Stamp, Value};
 pub use operator::numbers::Numbers;
 pub use operator::pace::{Pacer, Rate};

@@ -5,6 +5,7 @@ use onbeat_link::{LinkSettings, LinkSink, LinkSource};
 use onbeat_runtime::{
     Chunk, Context, Error, Graph, Input, Operator, Options, Output, Ports, Step, Tag, Value,
 };
+use onbeat_trace::Record;
 use std::sync::{Arc, Mutex};
 
 #[test]
@@ -162,7 +163,7 @@ fn chunks_arrive_with_all_that_is_with_them() {
 }
 
 /// Sends chunks over a link, and compares with a run without one.
-pub fn chunks_arrive((sink, source): (LinkSettings, LinkSettings), quantum: usize) {
+pub fn chunks_arrive((sink, source): (LinkSettings, LinkSettings), quantum: usize) -> (Record, Record) {
     let direct = Arc::new(Mutex::new(Vec::new()));
     let mut graph = Graph::new("direct");
     let zeros = graph.add("zeros", Zeros::new(30));
@@ -180,9 +181,9 @@ pub fn chunks_arrive((sink, source): (LinkSettings, LinkSettings), quantum: usiz
     let keep = other.add("keep", KeepAll { input: Input::default(), seen: Arc::clone(&linked) });
     other.connect(from, |s| &s.out, keep, |s| &s.input).quantum(quantum);
     let (one, other) = run_both(one, other);
-    one.unwrap();
-    let other = other.unwrap();
+    let (one, other) = (one.unwrap(), other.unwrap());
     assert_eq!(*linked.lock().unwrap(), *direct.lock().unwrap());
     assert_eq!(direct.lock().unwrap().len(), 30);
     assert!(other.links[0].transit.is_some());
+    (one, other)
 }

@@ -1,11 +1,13 @@
 //! Links over Unix sockets.
 
-use crate::messages::chunks_arrive;
-use crate::{consumer, producer, watchdog};
-use onbeat_link::{LinkPeer, LinkSettings};
-use onbeat_runtime::Options;
+use crate::messages::{Zeros, chunks_arrive};
+use crate::{consumer, producer, run_both, watchdog};
+use onbeat_link::{LinkPeer, LinkSettings, LinkSink, LinkSource};
+use onbeat_runtime::{Chunk, Context, Error, Graph, Input, Operator, Options, Ports, Step};
+use std::collections::VecDeque;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Settings of both ends: the producer calls a socket in this folder.
@@ -47,7 +49,9 @@ fn messages_arrive_and_the_socket_goes_away() {
 fn chunks_of_all_sizes_arrive() {
     for quantum in [256, 16 << 10, 1 << 20] {
         let folder = tempfile::tempdir().unwrap();
-        chunks_arrive(local_ends("chunks", folder.path()), quantum);
+        let (sent, taken) = chunks_arrive(local_ends("chunks", folder.path()), quantum);
+        assert_eq!((sent.links[0].not_copied, taken.links[0].not_copied), (30, 30));
+        assert_eq!(sent.links[0].bytes, taken.links[0].bytes);
     }
 }
 
@@ -70,5 +74,76 @@ fn mistakes_are_said() {
     assert!(error.contains("cannot reach the `link.source` at unix:"), "{error}");
     let (sink, _) = local_ends("long", Path::new("/very/long").join("x".repeat(200)).as_path());
     let error = producer(vec![1_u64], sink).run(&Options::default()).unwrap_err().to_string();
-    assert!(error.contains("the name of a socket has at most 107"), "{error}");
+    assert!(error.contains("the path of a socket has 1 to 107 bytes"), "{error}");
+}
+
+/// Keeps the last chunks for a while, and adds one to each sample when it lets go of them.
+struct Hoards {
+    input: Input<Chunk<f32>>,
+    kept: VecDeque<Chunk<f32>>,
+    found: Arc<Mutex<Vec<f32>>>,
+}
+
+const HOARD: usize = 12;
+
+impl Hoards {
+    fn let_go(&mut self, cx: &Context) -> Result<(), Error> {
+        let Some(mut chunk) = self.kept.pop_front() else { return Ok(()) };
+        chunk.edit(cx)?.iter_mut().for_each(|sample| *sample += 1.0);
+        self.found.lock().unwrap().extend_from_slice(&chunk);
+        Ok(())
+    }
+}
+
+impl Operator for Hoards {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input).holds(HOARD + 1);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(chunk) = self.input.pop(cx) {
+            self.kept.push_back(chunk);
+            if self.kept.len() > HOARD {
+                self.let_go(cx)?;
+            }
+        } else if self.input.is_ended(cx) {
+            while !self.kept.is_empty() {
+                self.let_go(cx)?;
+            }
+            return Ok(Step::Done);
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// An operator that keeps more chunks than the window has holds nobody up, and what it changes is its own.
+#[test]
+fn lent_chunks_can_be_kept_and_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut sink, mut source) = local_ends("hoard", folder.path());
+    (sink.window, source.window) = (4, 4);
+    let (here, there) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let mut one = Graph::new("producer");
+    let zeros = one.add("zeros", Zeros::new(100));
+    let to = one.add("to", LinkSink::<Chunk<f32>>::new(sink));
+    let kept = Arc::clone(&here);
+    let end = one.sink("end", move |chunk: Chunk<f32>| {
+        std::thread::sleep(Duration::from_micros(200));
+        kept.lock().unwrap().extend_from_slice(&chunk);
+    });
+    one.connect(zeros, |s| &s.out, to, |s| &s.input).quantum(4096);
+    one.connect(zeros, |s| &s.out, end, |s| &s.input).quantum(4096);
+    let mut other = Graph::new("consumer");
+    let from = other.add("from", LinkSource::<Chunk<f32>>::new(source));
+    let hoards = Hoards { input: Input::default(), kept: VecDeque::new(), found: Arc::clone(&there) };
+    let hoards = other.add("hoards", hoards);
+    other.connect(from, |s| &s.out, hoards, |s| &s.input).quantum(4096);
+    let (one, other) = run_both(one, other);
+    let (one, other) = (one.unwrap(), other.unwrap());
+    let (here, there) = (here.lock().unwrap(), there.lock().unwrap());
+    assert!(!here.is_empty() && here.iter().map(|sample| sample + 1.0).eq(there.iter().copied()));
+    // Some were lent, and the rest was sent: four at a time can be lent.
+    let (sent, taken) = (&one.links[0], &other.links[0]);
+    assert!((4..100).contains(&sent.not_copied), "{sent:?}");
+    assert_eq!((sent.messages, taken.messages, sent.not_copied), (100, 100, taken.not_copied));
 }

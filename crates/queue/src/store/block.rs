@@ -1,7 +1,7 @@
 //! Handles to blocks of a store.
 
-use super::Meta;
 use super::home::{BlockHead, Home, data_offset};
+use super::{BlockPlace, Meta};
 use crate::fetch::{MemoryRange, fetch_to_write};
 use crate::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
@@ -110,8 +110,9 @@ impl<T: Pod, M: Meta> Block<T, M> {
     /// Whether this is the only handle.
     #[inline(always)]
     pub fn is_unique(&self) -> bool {
-        // Acquire, partner: the Release of `drop`: other handles' accesses come before our edits.
-        self.head().refs.load(Ordering::Acquire) == 1
+        // Acquire, partner: the Release of `drop`: other handles' accesses come before our edits. The process
+        // that owns a lent block has it, too.
+        self.head().refs.load(Ordering::Acquire) == 1 && !self.head().is_lent
     }
 
     /// Returns the samples for changing; `None` while another handle exists.
@@ -186,6 +187,29 @@ impl<T: Pod, M: Meta> Block<T, M> {
         let samples = unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) };
         // SAFETY: as above; the meta value is in the head, and the samples come after it.
         Some((samples, self.head().meta.with_mut(|meta| unsafe { &mut *meta })))
+    }
+
+    /// Describes a lent block that was just taken, before anybody else sees it.
+    pub(super) fn describe(&mut self, bytes: usize, describe: impl FnOnce(&mut M)) {
+        debug_assert!(self.head().refs.load(Ordering::Relaxed) == 1);
+        let whole = whole_samples::<T>(bytes.min(self.block_bytes()));
+        self.head().len_bytes.with_mut(|field| {
+            // SAFETY: this is the only handle, by `&mut self` and the caller's promise.
+            unsafe { *field = whole as u32 }
+        });
+        self.head().meta.with_mut(|meta| {
+            // SAFETY: as above.
+            describe(unsafe { &mut *meta });
+        });
+    }
+
+    /// Returns where another process finds the samples; `None` if the store is in no file.
+    pub fn place(&self) -> Option<BlockPlace<'_>> {
+        // SAFETY: the home lives as long as one of its blocks is out.
+        let home = unsafe { self.head().home.as_ref() };
+        let (file, index) = home.place_of(self.head())?;
+        let store = self.head().home.as_ptr() as usize;
+        Some(BlockPlace { store, file, index, blocks: home.blocks, block_bytes: home.bytes })
     }
 
     /// Returns the bytes of the block, which is the quantum of its store.

@@ -3,20 +3,23 @@
 
 mod block;
 mod home;
+mod lent;
 #[cfg(all(loom, test))]
 mod model;
 mod place;
 
 pub use block::Block;
+pub use lent::LentStore;
 
 use crate::sync;
 use crate::sync::atomic::Ordering;
 use bytemuck::Pod;
-use home::{BlockLink, Home, OnReturn, data_offset};
+use home::{BlockLink, Home, MappedLayout, OnReturn, data_offset};
 use place::stride;
 use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -39,6 +42,13 @@ pub enum StoreError {
         /// Number of bytes per block asked for.
         bytes: usize,
     },
+    /// The kernel does not map the file.
+    NotMapped {
+        /// Number of bytes asked for.
+        bytes: usize,
+        /// Its error.
+        code: i32,
+    },
     /// The system does not have that much memory.
     OutOfMemory {
         /// Number of bytes asked for.
@@ -56,6 +66,10 @@ impl fmt::Display for StoreError {
                     "a chunk store of {blocks} blocks of {bytes} bytes is larger than memory can be addressed"
                 )
             }
+            StoreError::NotMapped { bytes, code } => {
+                let error = std::io::Error::from_raw_os_error(*code);
+                write!(f, "a chunk store of {bytes} bytes cannot be shared with other processes: {error}")
+            }
             StoreError::OutOfMemory { bytes } => {
                 write!(f, "no memory for a chunk store of {bytes} bytes: lower the capacities or the quantum")
             }
@@ -64,6 +78,21 @@ impl fmt::Display for StoreError {
 }
 
 impl std::error::Error for StoreError {}
+
+/// Where another process finds the samples of a block, if it maps the file with a [`LentStore`].
+#[derive(Debug, Clone, Copy)]
+pub struct BlockPlace<'b> {
+    /// The store: no other one in this process has this number while the block lives.
+    pub store: usize,
+    /// Its file.
+    pub file: BorrowedFd<'b>,
+    /// Number of the block.
+    pub index: usize,
+    /// Number of blocks.
+    pub blocks: usize,
+    /// Bytes of each block.
+    pub block_bytes: usize,
+}
 
 /// A store that no thread owns yet: allocated on any thread, opened on the one that uses it.
 pub struct Seed<M: Meta> {
@@ -105,6 +134,26 @@ impl<M: Meta> Seed<M> {
         prepare: &mut dyn FnMut(&mut [MaybeUninit<u8>]),
     ) -> Result<Self, StoreError> {
         Home::new(blocks, bytes, prepare).map(|home| Seed { home })
+    }
+
+    /// Returns the bytes of a file for a store that other processes can map; `None` if that is too large.
+    #[must_use]
+    pub fn file_bytes(blocks: usize, bytes: usize) -> Option<usize> {
+        MappedLayout::new(blocks, bytes).map(MappedLayout::total)
+    }
+
+    /// As [`new_in`](Seed::new_in), in a file of [`file_bytes`](Seed::file_bytes) that other processes can
+    /// map with a [`LentStore`]. Blocks begin on a page each.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn in_file(
+        file: OwnedFd,
+        blocks: usize,
+        bytes: usize,
+        prepare: &mut dyn FnMut(&mut [MaybeUninit<u8>]),
+    ) -> Result<Self, StoreError> {
+        Home::mapped(file, blocks, bytes, false, prepare).map(|home| Seed { home })
     }
 
     /// Returns the bytes that each block takes if `bytes` of it are for samples: with its head, its link, and

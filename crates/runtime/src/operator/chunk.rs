@@ -4,7 +4,7 @@ use crate::operator::lanes::Marks;
 use crate::operator::message::{Message, Value};
 use crate::{Context, Error};
 use bytemuck::Pod;
-use onbeat_queue::{Block, Meta};
+use onbeat_queue::{Block, BlockPlace, Meta};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -169,6 +169,12 @@ impl<T: Sample> Chunk<T> {
 
     pub(crate) fn block_bytes(&self) -> usize {
         self.0.block_bytes()
+    }
+
+    /// Returns where another process finds the samples, if the chunk's store is in a file (see
+    /// [`InputPort::shared`](crate::InputPort::shared)).
+    pub fn place(&self) -> Option<BlockPlace<'_>> {
+        self.0.place()
     }
 
     /// Returns the head of the chunk.

@@ -7,6 +7,7 @@ pub(crate) mod in_place;
 pub(crate) mod inline;
 pub(crate) mod kernel;
 pub(crate) mod lanes;
+pub(crate) mod lent;
 pub(crate) mod link;
 pub(crate) mod message;
 pub(crate) mod numbers;

@@ -50,6 +50,8 @@ pub(crate) struct InputInfo {
     /// Whether more than one edge may come in, and in which order; `None` for one edge.
     pub merge: Option<Merge>,
     pub holds: usize,
+    /// Whether other processes may map the chunks that come in.
+    pub shared: bool,
     pub link: MakeInLink,
 }
 
@@ -121,6 +123,7 @@ impl<'v> Ports<'v> {
                     required: true,
                     merge: None,
                     holds: 1,
+                    shared: false,
                     link: in_link::<M>,
                 });
                 InputPort(described.inputs.last_mut())
@@ -199,6 +202,15 @@ impl InputPort<'_> {
     pub fn many(mut self, merge: Merge) -> Self {
         if let Some(info) = &mut self.0 {
             info.merge = Some(merge);
+        }
+        self
+    }
+
+    /// Puts the stores of the chunks that come in into files that other processes can map, so that the
+    /// operator can [lend](Chunk::place) chunks to them.
+    pub fn shared(mut self) -> Self {
+        if let Some(info) = &mut self.0 {
+            info.shared = true;
         }
         self
     }

@@ -102,6 +102,9 @@ pub struct StorePlan {
     pub quantum_bytes: u32,
     /// Number of chunks.
     pub chunks: usize,
+    /// Whether other processes can map it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
 }
 
 /// One path whose latency is measured.

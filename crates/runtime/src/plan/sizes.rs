@@ -224,6 +224,7 @@ fn stores(
     // Chunks of a consumer: those that it holds, the one that it works on, and one for a copy.
     let in_hand =
         |edge: usize| graph.operators[wires[edge].to].ports.inputs[wires[edge].input].holds.saturating_add(2);
+    let is_shared = |edge: &usize| graph.operators[wires[*edge].to].ports.inputs[wires[*edge].input].shared;
     let mut stores = Vec::new();
     for ((part, quantum), SizeClass { reached, copies, makers }) in classes {
         let queued: usize = reached.iter().map(|&edge| edges[edge].capacity).sum();
@@ -232,6 +233,7 @@ fn stores(
         stores.push(StorePlan {
             part,
             quantum_bytes: quantum as u32,
+            is_shared: reached.iter().chain(&copies).any(is_shared),
             chunks: queued.saturating_add(held).saturating_add(2 * makers),
         });
     }

@@ -16,6 +16,9 @@ pub struct LinkRecord {
     pub messages: u64,
     /// Bytes of their samples or values.
     pub bytes: u64,
+    /// Messages whose samples stayed where they were: the other end reads them in memory that both share.
+    #[serde(default)]
+    pub not_copied: u64,
     /// Messages that were sent again after a cut.
     pub repeated: u64,
     /// Messages that the producer gave up during a cut, as `on_cut = "degrade"` permits. Both ends count

@@ -1,11 +1,15 @@
 //! The home of a store's blocks: its memory and its free lists.
 
 mod build;
+mod mapped;
+
+pub(in crate::store) use mapped::MappedLayout;
 
 use super::Meta;
 use crate::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{self, CachePadded, UnsafeCell, load_before_rmw, planted};
-use std::alloc::Layout;
+use build::HomeMemory;
+use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -18,6 +22,8 @@ pub(in crate::store) struct BlockHead<M> {
     pub(in crate::store) len_bytes: UnsafeCell<u32>,
     /// Bytes after the head.
     pub(in crate::store) bytes: u32,
+    /// Whether the samples belong to another process: nobody may write them here.
+    pub(in crate::store) is_lent: bool,
     pub(in crate::store) home: NonNull<Home<M>>,
     /// The block's place in a free list.
     link: NonNull<BlockLink<M>>,
@@ -46,8 +52,7 @@ pub(in crate::store) struct Home<M> {
     pub(in crate::store) owner: AtomicU32,
     pub(in crate::store) blocks: usize,
     pub(in crate::store) bytes: usize,
-    memory: NonNull<u8>,
-    layout: Layout,
+    memory: HomeMemory,
     /// One link for each block.
     links: NonNull<[BlockLink<M>]>,
     /// Only the owning thread touches it.
@@ -121,6 +126,65 @@ impl<M: Meta> Home<M> {
             }
             Some(link.head)
         })
+    }
+
+    /// Takes the block `index` out of the free list; `None` if it is not there.
+    ///
+    /// # Safety
+    /// On the owning thread, with the store alive.
+    pub(in crate::store) unsafe fn take_at(
+        this: NonNull<Self>,
+        index: usize,
+    ) -> Option<NonNull<BlockHead<M>>> {
+        // SAFETY: the store is alive, so the home is.
+        let home = unsafe { this.as_ref() };
+        if index >= home.blocks {
+            return None;
+        }
+        // SAFETY: `index` is below the number of links.
+        let wanted = unsafe { home.links.cast::<BlockLink<M>>().add(index) };
+        home.local.with_mut(|local| {
+            // SAFETY: only the owning thread touches the local list, and this code calls no foreign code.
+            let local = unsafe { &mut *local };
+            home.fetch(local);
+            // The word that leads to a link: the list's beginning, or the `next` of the link before.
+            let mut leads: *mut *mut BlockLink<M> = &raw mut local.free;
+            loop {
+                // SAFETY: it is a word of the list, which belongs to this thread.
+                let link = NonNull::new(unsafe { *leads })?;
+                // SAFETY: links live as long as the home.
+                let next = unsafe { link.as_ref() }.next.with_mut(|next| next);
+                if link == wanted {
+                    // SAFETY: as above: both words belong to the list.
+                    unsafe { *leads = *next };
+                    local.count -= 1;
+                    local.fewest = local.fewest.min(local.count);
+                    // SAFETY: as above.
+                    return Some(unsafe { link.as_ref() }.head);
+                }
+                leads = next;
+            }
+        })
+    }
+
+    /// Whether the block `index` is in the free list.
+    ///
+    /// # Safety
+    /// On the owning thread, with the store alive.
+    pub(in crate::store) unsafe fn is_free(this: NonNull<Self>, index: usize) -> bool {
+        // SAFETY: as promised by the caller; the block goes back at once.
+        let Some(head) = (unsafe { Self::take_at(this, index) }) else { return false };
+        // SAFETY: it has no handle.
+        unsafe { Self::give_back(head) };
+        true
+    }
+
+    /// The file, and the number of a block in it; `None` if no other process can map it.
+    pub(in crate::store) fn place_of(&self, head: &BlockHead<M>) -> Option<(BorrowedFd<'_>, usize)> {
+        let HomeMemory::Owned(mapping) = &self.memory else { return None };
+        let first = self.links.cast::<BlockLink<M>>().as_ptr() as usize;
+        let index = (head.link.as_ptr() as usize - first) / size_of::<BlockLink<M>>();
+        Some((mapping.file(), index))
     }
 
     /// Fetches blocks that other threads dropped, oldest first: it has had the most time to leave their

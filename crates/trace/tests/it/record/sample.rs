@@ -291,6 +291,7 @@ fn link() -> LinkRecord {
         repeated: 3,
         dropped: 2,
         dropped_before: Some(5),
+        not_copied: 6,
         in_flight: 1,
         cuts: 1,
         cut_ns: 40_000_000,
