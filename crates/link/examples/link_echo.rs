@@ -4,9 +4,9 @@
 //! $ cargo run --release -p onbeat-link --example link_echo -- 64 1000 2000
 //! ```
 //!
-//! The arguments are the bytes of a message, messages per second and the number of messages. `link` is the
-//! echo through two runs: source, `link.sink`, another process with `link.source` and `link.sink`,
-//! `link.source`, sink. `tcp` and `udp` are blocking sockets in two processes; datagrams end at 60,000 bytes.
+//! The arguments are the bytes of a message, messages per second, the number of messages, and what idle
+//! workers do (`park`). `link` is the echo through two runs: source, `link.sink`, another process with `link.source` and `link.sink`,
+//! `link.source`, sink. `unix` is the same over Unix sockets, without copies. `tcp` and `udp` are blocking sockets in two processes; datagrams end at 60,000 bytes.
 #![forbid(unsafe_code)]
 
 use onbeat_link::{LinkPeer, LinkSettings, LinkSink, LinkSource};
@@ -86,16 +86,22 @@ fn settings(name: &str, peer: LinkPeer) -> LinkSettings {
 
 /// The other process: what comes goes back.
 fn serve(addresses: &[String]) -> Result<(), Failure> {
-    let [there, back, tcp, udp, bytes] = addresses else { return Err("five arguments".into()) };
+    let [tcp, udp, bytes, idle, ways @ ..] = addresses else { return Err("too few arguments".into()) };
     let bytes: usize = bytes.parse()?;
     serve_sockets(tcp, udp, bytes)?;
-    let mut graph = Graph::new("echo");
-    let from =
-        graph.add("from", LinkSource::<Chunk<u8>>::new(settings("there", LinkPeer::Listen(there.clone()))));
-    let to = graph.add("to", LinkSink::<Chunk<u8>>::new(settings("back", LinkPeer::Connect(back.clone()))));
-    graph.connect(from, |s| &s.out, to, |s| &s.input).quantum(bytes.next_power_of_two());
-    graph.run(&Options::default())?;
+    for way in ways.chunks_exact(2) {
+        let (there, back) = (LinkPeer::Listen(way[0].clone()), LinkPeer::Connect(way[1].clone()));
+        let mut graph = Graph::new("echo");
+        let from = graph.add("from", LinkSource::<Chunk<u8>>::new(settings("there", there)));
+        let to = graph.add("to", LinkSink::<Chunk<u8>>::new(settings("back", back)));
+        graph.connect(from, |s| &s.out, to, |s| &s.input).quantum(bytes.next_power_of_two());
+        graph.run(&options(idle)?).map_err(|error| error.to_string())?;
+    }
     Ok(())
+}
+
+fn options(idle: &str) -> Result<Options, Failure> {
+    Ok(Options { idle: idle.parse()?, ..Options::default() })
 }
 
 /// Echoes on bare sockets, until the connection ends.
@@ -158,7 +164,13 @@ fn bare_udp(address: &str, bytes: usize, count: u64, period_ns: u64) -> Result<H
 }
 
 /// The echo through both runs.
-fn linked(there: &str, back: &str, bytes: usize, count: u64, period_ns: u64) -> Result<Histogram, Failure> {
+fn linked(
+    [there, back]: [&str; 2],
+    bytes: usize,
+    count: u64,
+    period_ns: u64,
+    idle: &str,
+) -> Result<Histogram, Failure> {
     let times = std::sync::Arc::new(std::sync::Mutex::new(Histogram::new()));
     let mut graph = Graph::new("client");
     let clock = Clock { out: Output::default(), bytes, period_ns, left: count, next_ns: 0 };
@@ -172,7 +184,7 @@ fn linked(there: &str, back: &str, bytes: usize, count: u64, period_ns: u64) -> 
     let quantum = bytes.next_power_of_two();
     graph.connect(clock, |s| &s.out, to, |s| &s.input).quantum(quantum);
     graph.connect(from, |s| &s.out, stop, |s| &s.input).quantum(quantum);
-    graph.run(&Options::default())?;
+    graph.run(&options(idle)?).map_err(|error| error.to_string())?;
     let times = times.lock().expect("nobody panics").clone();
     Ok(times)
 }
@@ -199,9 +211,13 @@ fn main() -> Result<(), Failure> {
     let number = |at: usize, usual: u64| arguments.get(at).map_or(Ok(usual), |text| text.parse());
     let (bytes, rate, count) = (number(0, 64)?.max(8) as usize, number(1, 1000)?, number(2, 2000)?);
     let period_ns = 1_000_000_000 / rate.max(1);
+    let idle = arguments.get(3).map_or("park", String::as_str);
     let [there, back, tcp, udp] = [free()?, free()?, free()?, free()?];
+    let local = |name: &str| format!("unix:/tmp/onbeat-echo-{}-{name}", std::process::id());
+    let [lent, lent_back] = [local("there"), local("back")];
     let mut server = Command::new(std::env::current_exe()?);
-    let server = server.args(["serve", &there, &back, &tcp, &udp, &bytes.to_string()]).spawn()?;
+    let ways = [&there, &back, &lent, &lent_back];
+    let server = server.args(["serve", &tcp, &udp, &bytes.to_string(), idle]).args(ways).spawn()?;
     let _server = Served(server);
     let show = |name: &str, times: &Histogram| {
         let us = |quantile| times.quantile_ns(quantile) as f64 / 1e3;
@@ -217,6 +233,7 @@ fn main() -> Result<(), Failure> {
     if bytes <= 60_000 {
         show("udp", &bare_udp(&udp, bytes, count, period_ns)?);
     }
-    show("link", &linked(&there, &back, bytes, count, period_ns)?);
+    show("link", &linked([&there, &back], bytes, count, period_ns, idle)?);
+    show("unix", &linked([&lent, &lent_back], bytes, count, period_ns, idle)?);
     Ok(())
 }

@@ -177,7 +177,11 @@ impl Read for LinkSocket {
             LinkSocket::Tcp(stream) => stream.read(bytes),
             LinkSocket::Unix(LocalSocket { stream, files }) => {
                 let mut came = Vec::new();
-                let read = shared::receive_with_files(&*stream, bytes, &mut came)?;
+                let read = match shared::receive_with_files(&*stream, bytes, &mut came) {
+                    // The other end has closed its socket, and had not read all.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionReset => 0,
+                    read => read?,
+                };
                 files.extend(came);
                 files.truncate(FILES);
                 Ok(read)

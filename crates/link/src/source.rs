@@ -248,7 +248,9 @@ impl<M: Carried> LinkSource<M> {
 
     /// Tells the producer how much was taken, if it is time to.
     fn tell(&mut self, is_idle: bool) -> Result<(), LinkTrouble> {
-        let back = if self.borrower.has_any() { self.borrower.give_back() } else { None };
+        // A producer that has ended keeps what is lent until the end of its run.
+        let may = self.borrower.has_any() && !self.is_ended;
+        let back = if may { self.borrower.give_back() } else { None };
         // What is back was taken.
         if let Some(next) = self.books.tell_next(is_idle || back.is_some(), self.window) {
             self.tell_at_ns = None;

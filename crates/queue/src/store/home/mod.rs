@@ -181,7 +181,8 @@ impl<M: Meta> Home<M> {
 
     /// The file, and the number of a block in it; `None` if no other process can map it.
     pub(in crate::store) fn place_of(&self, head: &BlockHead<M>) -> Option<(BorrowedFd<'_>, usize)> {
-        let HomeMemory::Owned(mapping) = &self.memory else { return None };
+        // A lent block can be lent on: its handle is kept meanwhile.
+        let (HomeMemory::Owned(mapping) | HomeMemory::Lent(mapping)) = &self.memory else { return None };
         let first = self.links.cast::<BlockLink<M>>().as_ptr() as usize;
         let index = (head.link.as_ptr() as usize - first) / size_of::<BlockLink<M>>();
         Some((mapping.file(), index))
