@@ -5,8 +5,9 @@
 //! ```
 //!
 //! The arguments are the bytes of a message, messages per second, the number of messages, and what idle
-//! workers do (`park`). `link` is the echo through two runs: source, `link.sink`, another process with `link.source` and `link.sink`,
-//! `link.source`, sink. `unix` is the same over Unix sockets, without copies. `tcp` and `udp` are blocking sockets in two processes; datagrams end at 60,000 bytes.
+//! workers do (`park`). `link` is the echo through two runs: source, `link.sink`, another process with
+//! `link.source` and `link.sink`, `link.source`, sink. `unix` is the same over Unix sockets, without copies.
+//! `tcp` and `udp` are blocking sockets in two processes; datagrams end at 60,000 bytes.
 #![forbid(unsafe_code)]
 
 use onbeat_link::{LinkPeer, LinkSettings, LinkSink, LinkSource};

@@ -13,7 +13,7 @@
 //!
 //! At most as many chunks as the window are lent. Beyond that, samples are sent as to another machine: an
 //! operator that keeps chunks for long holds nobody up. After a cut, the producer says which chunks it
-//! believes to be lent, and the consumer gives back those that it does not have.
+//! thinks are lent, and the consumer gives back those that it does not have.
 
 use crate::carry::Carried;
 use crate::frame::{Head, LentPlace, MessageHead, write_head};
@@ -51,7 +51,8 @@ impl<M: Carried> Lender<M> {
         self.out.chunks(AT_ONCE).map(|places| Head::Lent(places.to_vec())).collect()
     }
 
-    /// Where a message is to be found, if it can be lent now. `before` is its place, if it was lent before.
+    /// Where the other end finds a message, if it can be lent now. `before` is its place, if it was lent
+    /// before.
     pub fn place<'m>(
         &self,
         message: &'m M,

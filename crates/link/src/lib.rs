@@ -31,6 +31,7 @@ mod kinds;
 mod lending;
 mod line;
 mod meeting;
+mod outgoing;
 mod settings;
 mod sink;
 mod socket;

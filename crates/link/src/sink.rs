@@ -6,13 +6,14 @@ use crate::frame::{Constant, Head, LentPlace, LinkRole, MessageHead, Outcome, wr
 use crate::lending::{Lender, put};
 use crate::line::{LinkConnection, LinkLine, LinkTrouble, contradicts, hear, not_restartable};
 use crate::meeting::{LinkIdentity, random};
+use crate::outgoing::OutgoingFrames;
 use crate::settings::{LinkSettings, OnCut};
 use crate::socket::unix_path;
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Input, Operator, Ports, Step};
 use onbeat_trace::record::LinkRecord;
 use std::io::{ErrorKind, IoSlice, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 /// Samples up to this size are copied, so that several messages go out in one write.
 const SMALL: usize = 4 << 10;
@@ -58,34 +59,11 @@ struct KeptMessage<M> {
     keys: Vec<(String, Constant)>,
 }
 
-/// Bytes on their way into the socket.
-#[derive(Debug, Default)]
-struct OutgoingFrames {
-    bytes: Vec<u8>,
-    /// Goes with the first byte.
-    file: Option<OwnedFd>,
-    /// Whether the samples of the next message to send come after `bytes`.
-    has_samples: bool,
-    done: usize,
-}
-
-impl OutgoingFrames {
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.file = None;
-        (self.has_samples, self.done) = (false, 0);
-    }
-
-    /// The parts that were not written.
-    fn rest<'a>(&'a self, samples: &'a [u8]) -> [&'a [u8]; 2] {
-        let samples = if self.has_samples { samples } else { &[] };
-        match self.done.checked_sub(self.bytes.len()) {
-            None => [&self.bytes[self.done..], samples],
-            Some(done) => [&[], &samples[done..]],
+impl<M: Carried> KeptMessage<M> {
+    /// The consumer has taken it: what is lent stays until it is back.
+    fn hand_over(self, lender: &mut Lender<M>) {
+        if let Some(place) = self.lent {
+            lender.taken(place, self.message);
         }
     }
 }
@@ -142,12 +120,7 @@ impl<M: Carried> LinkSink<M> {
                             contradicts(format!("it took {} messages of {}", wrong.said, wrong.limit))
                         };
                         let lender = &mut self.lender;
-                        let each = |kept: KeptMessage<M>| {
-                            if let Some(place) = kept.lent {
-                                lender.taken(place, kept.message);
-                            }
-                        };
-                        self.books.taken(next, each).map_err(wrong)?;
+                        self.books.taken(next, |kept| kept.hand_over(lender)).map_err(wrong)?;
                         self.is_end_taken |= is_end && self.has_said_end;
                     }
                     Head::Back(places) => self.lender.back(&places),
@@ -177,10 +150,7 @@ impl<M: Carried> LinkSink<M> {
 
     /// Puts the next messages into `outgoing`.
     fn fill(&mut self, cx: &mut Context) -> Result<(), Error> {
-        while self.outgoing.bytes.len() < AT_ONCE
-            && !self.outgoing.has_samples
-            && self.outgoing.file.is_none()
-        {
+        while self.outgoing.has_room(AT_ONCE) {
             if self.books.is_all_sent() {
                 if !self.books.has_credit() {
                     break;
@@ -213,8 +183,8 @@ impl<M: Carried> LinkSink<M> {
         Ok(())
     }
 
-    /// Puts the place of the next message into `outgoing`, or first its store. Returns `false` if it cannot be
-    /// lent.
+    /// Puts the place of the next message into `outgoing`, or its store before that. Returns `false` if its
+    /// samples must be sent.
     fn lend(&mut self) -> Result<bool, Error> {
         let is_local = self.line.open.as_mut().is_some_and(|open| open.stream.lending().is_some());
         let Some((_, kept)) = self.books.to_send().filter(|_| is_local) else { return Ok(false) };
@@ -377,13 +347,8 @@ impl<M: Carried> Operator for LinkSink<M> {
                 for head in self.lender.resume() {
                     put(&mut self.outgoing.bytes, &head)?;
                 }
-                let lender = &mut self.lender;
-                let each = |kept: KeptMessage<M>| {
-                    if let Some(place) = kept.lent {
-                        lender.taken(place, kept.message);
-                    }
-                };
-                let resumed = self.books.resume(self.line.identity.instance, other.place, each);
+                let (lender, instance) = (&mut self.lender, self.line.identity.instance);
+                let resumed = self.books.resume(instance, other.place, |kept| kept.hand_over(lender));
                 resumed.map_err(|wrong| {
                     Error::new(format!(
                         "link `{}`: {} says that it took {} messages of {}",

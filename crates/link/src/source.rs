@@ -1,8 +1,10 @@
 //! The consumer's end: sends on what comes from the producer's end.
 
+mod steps;
+
 use crate::books::{MessageArrival, TakenBooks};
-use crate::carry::{Arriving, Carried, VALUE_LIMIT, too_long};
-use crate::frame::{Head, LentPlace, LinkRole, MessageHead, Outcome, write_head};
+use crate::carry::{Arriving, Carried, VALUE_LIMIT};
+use crate::frame::{Head, LinkRole, MessageHead, Outcome, write_head};
 use crate::lending::Borrower;
 use crate::line::{LinkConnection, LinkLine, LinkTrouble, OpenStream, contradicts, hear, not_restartable};
 use crate::meeting::{LinkIdentity, random};
@@ -149,32 +151,6 @@ impl<M: Carried> LinkSource<M> {
         }
     }
 
-    /// Sends on a message whose samples stay where they are. `None` if it had come before.
-    fn borrow(
-        &mut self,
-        mut head: MessageHead,
-        place: LentPlace,
-        bytes: usize,
-        cx: &mut Context,
-    ) -> Result<Option<Step>, LinkTrouble> {
-        if self.room.is_none() {
-            self.room = M::room(&self.out, cx);
-        }
-        let Some(room) = self.room else {
-            self.waiting = Some((head, 0));
-            return Ok(Some(Step::Wait));
-        };
-        if bytes > room {
-            return Err(too_long(bytes, room).into());
-        }
-        if self.books.arrive(head.sequence) == MessageArrival::Repeated {
-            self.borrower.compare(&[place]);
-            return Ok(None);
-        }
-        let message = self.borrower.borrow(&mut head, place, bytes)?;
-        Ok(Some(self.deliver(head, message, bytes, cx)?))
-    }
-
     /// Reads bytes of the message. Returns whether it is whole.
     fn fill(&mut self) -> Result<bool, LinkTrouble> {
         let (Some(incoming), Some(OpenStream { stream, reader })) = (&mut self.arriving, &mut self.line.open)
@@ -251,7 +227,7 @@ impl<M: Carried> LinkSource<M> {
         // A producer that has ended keeps what is lent until the end of its run.
         let may = self.borrower.has_any() && !self.is_ended;
         let back = if may { self.borrower.give_back() } else { None };
-        // What is back was taken.
+        // A chunk that came back was taken before.
         if let Some(next) = self.books.tell_next(is_idle || back.is_some(), self.window) {
             self.tell_at_ns = None;
             write_head(&mut self.answer, &Head::Taken(next, false), 0).map_err(std::io::Error::from)?;
@@ -307,31 +283,6 @@ impl<M: Carried> LinkSource<M> {
         }
         let until_ns = cx.in_real_ns(at_ns.saturating_sub(now_ns).max(100_000));
         Ok(cx.readable_until(&open.stream, until_ns)?)
-    }
-
-    /// Waits until the producer has heard the last word, and closes.
-    fn leave(&mut self, cx: &mut Context) -> Result<Step, LinkTrouble> {
-        let Some(open) = &mut self.line.open else { return Ok(Step::Done) };
-        let now_ns = monotonic_ns();
-        let until_ns = *self.leave_by_ns.get_or_insert(now_ns + self.line.settings.patience_ns);
-        if now_ns >= until_ns {
-            self.line.close();
-            return Ok(Step::Done);
-        }
-        let until_ns = cx.in_real_ns(until_ns - now_ns);
-        if self.has_unsent {
-            return Ok(cx.writable_until(&open.stream, until_ns)?);
-        }
-        open.reader.clear();
-        match hear(open) {
-            Ok(true) => Ok(Step::Again),
-            Ok(false) => Ok(cx.readable_until(&open.stream, until_ns)?),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                self.line.close();
-                Ok(Step::Done)
-            }
-            Err(error) => Err(error.into()),
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! | [`futex`] | waiting on a word and waking its waiters, by the kernel's call |
 //! | [`park`] | a thread that parks and others that wake it, on one futex word |
 //! | [`local`] | sockets with a name in the file system, and the process at their other end |
+//! | [`shared`] | memory that processes share, and files that go over a socket |
 //! | [`socket`] | datagrams with receive time and number of dropped ones; data on its way to a peer |
 //! | [`poll`], [`door`] | waiting until files are readable; with new connections as well |
 //! | [`file`](mod@file) | the identity of a file, kept while the file is held |

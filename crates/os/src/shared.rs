@@ -110,7 +110,7 @@ mod tests {
     fn a_file_that_could_get_shorter_is_refused() {
         let file = tempfile_without_seals();
         assert!(sealed_bytes(&file).unwrap_err().to_string().contains("not sealed"));
-        // One that is read while nobody sends any is no error.
+        // A read to which no file belongs, and the end of the stream.
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         drop(ours);
         assert_eq!(theirs.read(&mut [0; 1]).unwrap(), 0);

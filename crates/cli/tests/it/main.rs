@@ -12,6 +12,7 @@ mod identities;
 mod interrupted;
 mod jobs;
 mod late;
+mod linked;
 mod measured;
 mod noise;
 mod outputs;

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 /// The chunks of another process, whose store is in a file (see [`Chunk::place`]). They are read where they
 /// are; an operator that changes one gets a copy, as of every shared chunk.
 ///
-/// It belongs to the worker of the operator that opens it in a step, and is to be dropped there, in
+/// It belongs to the worker of the operator that opens it in a step. Drop it there, in
 /// [`stop`](crate::Operator::stop) at the latest.
 #[derive(Debug)]
 pub struct LentChunks(LentStore<Info>);

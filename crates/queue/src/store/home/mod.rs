@@ -155,8 +155,10 @@ impl<M: Meta> Home<M> {
                 // SAFETY: links live as long as the home.
                 let next = unsafe { link.as_ref() }.next.with_mut(|next| next);
                 if link == wanted {
-                    // SAFETY: as above: both words belong to the list.
-                    unsafe { *leads = *next };
+                    // SAFETY: as above: the word belongs to the list.
+                    let after = unsafe { *next };
+                    // SAFETY: as above.
+                    unsafe { *leads = after };
                     local.count -= 1;
                     local.fewest = local.fewest.min(local.count);
                     // SAFETY: as above.
