@@ -91,6 +91,11 @@ impl<K> SentBooks<K> {
         self.kept.get_mut(self.sent).map(|(_, what)| what)
     }
 
+    /// Visits what is kept of the messages in flight.
+    pub fn each_kept(&mut self, mut visit: impl FnMut(&mut K)) {
+        self.kept.iter_mut().for_each(|(_, kept)| visit(kept));
+    }
+
     /// Whether a message was sent before.
     pub fn is_repeat(&self, number: u64) -> bool {
         number < self.begun

@@ -11,9 +11,9 @@
 //!    │ ◄─────────────────── Back ────── │  its operators need the chunk no more
 //! ```
 //!
-//! At most as many chunks as the window are lent. Beyond that, samples are sent as to another machine: an
-//! operator that keeps chunks for long holds nobody up. After a cut, the producer says which chunks it
-//! thinks are lent, and the consumer gives back those that it does not have.
+//! At most as many chunks as the window are lent, or 64. Beyond that, samples are sent as to another machine:
+//! an operator that keeps chunks for long holds nobody up. After a cut, the producer says which chunks it
+//! believes to be lent, and the consumer gives back those that it does not have.
 
 use crate::carry::Carried;
 use crate::frame::{Head, LentPlace, MessageHead, write_head};
@@ -23,6 +23,8 @@ use onbeat_runtime::{Error, LentChunks};
 use std::io;
 use std::os::fd::OwnedFd;
 
+/// Most chunks that are lent at a time.
+const LENT: usize = 64;
 /// Most places in one frame.
 const AT_ONCE: usize = 1000;
 
@@ -35,35 +37,35 @@ pub(crate) struct Lender<M> {
     kept: Vec<(LentPlace, M)>,
     /// Chunks that are lent, those of messages in flight included.
     out: Vec<LentPlace>,
-    most: usize,
+    /// Most chunks that are lent at a time.
+    pub most: usize,
     /// Messages that were lent.
     pub count: u64,
 }
 
 impl<M: Carried> Lender<M> {
-    pub fn new(most: usize) -> Self {
+    pub fn new(window: usize) -> Self {
+        let most = window.min(LENT);
         Lender { known: Vec::new(), kept: Vec::new(), out: Vec::new(), most, count: 0 }
     }
 
-    /// Begins a session. Returns what the consumer should hear of earlier ones.
+    /// Begins a session. Returns what the consumer should hear of earlier ones. Messages in flight did not
+    /// arrive there, and are lent again.
     pub fn resume(&mut self) -> Vec<Head> {
         self.known.clear();
+        self.out = self.kept.iter().map(|(place, _)| *place).collect();
         self.out.chunks(AT_ONCE).map(|places| Head::Lent(places.to_vec())).collect()
     }
 
-    /// Where the other end finds a message, if it can be lent now. `before` is its place, if it was lent
-    /// before.
-    pub fn place<'m>(
-        &self,
-        message: &'m M,
-        before: Option<LentPlace>,
-    ) -> Option<(LentPlace, BlockPlace<'m>)> {
-        if before.is_none() && self.out.len() >= self.most {
+    /// Where the other end finds a message, if it can be lent now.
+    pub fn place<'m>(&self, message: &'m M) -> Option<(LentPlace, BlockPlace<'m>)> {
+        if self.out.len() >= self.most {
             return None;
         }
         let block = message.place()?;
         let place = LentPlace { store: block.store as u64, chunk: u32::try_from(block.index).ok()? };
-        Some((place, block))
+        // A chunk that was sent twice is lent once.
+        (!self.out.contains(&place)).then_some((place, block))
     }
 
     /// Whether the consumer has mapped the store of a place.
@@ -83,10 +85,7 @@ impl<M: Carried> Lender<M> {
 
     /// Notes that a message is lent.
     pub fn lend(&mut self, place: LentPlace) {
-        if !self.out.contains(&place) {
-            self.out.push(place);
-            self.count += 1;
-        }
+        self.out.push(place);
     }
 
     /// The consumer has taken a message that was lent.

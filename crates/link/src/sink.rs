@@ -1,8 +1,10 @@
 //! The producer's end: sends what comes to the consumer's end.
 
+mod puts;
+
 use crate::books::{Contradiction, SentBooks};
 use crate::carry::Carried;
-use crate::frame::{Constant, Head, LentPlace, LinkRole, MessageHead, Outcome, write_head};
+use crate::frame::{Constant, Head, LentPlace, LinkRole, Outcome, write_head};
 use crate::lending::{Lender, put};
 use crate::line::{LinkConnection, LinkLine, LinkTrouble, contradicts, hear, not_restartable};
 use crate::meeting::{LinkIdentity, random};
@@ -12,11 +14,10 @@ use crate::socket::unix_path;
 use onbeat_os::clock::monotonic_ns;
 use onbeat_runtime::{Context, Ending, Error, Input, Operator, Ports, Step};
 use onbeat_trace::record::LinkRecord;
+use puts::LendStep;
 use std::io::{ErrorKind, IoSlice, Write};
 use std::os::fd::AsFd;
 
-/// Samples up to this size are copied, so that several messages go out in one write.
-const SMALL: usize = 4 << 10;
 /// Bytes of small messages in one write.
 const AT_ONCE: usize = 32 << 10;
 
@@ -72,9 +73,8 @@ impl<M: Carried> LinkSink<M> {
     /// Makes the producer's end of a link.
     pub fn new(settings: LinkSettings) -> Self {
         let identity = LinkIdentity { role: LinkRole::Producer, message: M::NAME, instance: random() };
-        let most = settings.window as usize;
         LinkSink {
-            lender: Lender::new(most),
+            lender: Lender::new(settings.window as usize),
             input: Input::default(),
             line: LinkLine::new(settings, identity),
             books: SentBooks::default(),
@@ -167,8 +167,10 @@ impl<M: Carried> LinkSink<M> {
                     keys: keys.map(|(name, value)| (name.to_string(), value.into())).collect(),
                 });
             }
-            if !self.lend()? {
-                self.put()?;
+            match self.lend()? {
+                LendStep::Lent => {}
+                LendStep::WriteFirst => break,
+                LendStep::Send => self.put()?,
             }
         }
         if self.outgoing.is_empty()
@@ -181,71 +183,6 @@ impl<M: Carried> LinkSink<M> {
             write_head(&mut self.outgoing.bytes, &end, 0).map_err(|error| Error::new(error.to_string()))?;
         }
         Ok(())
-    }
-
-    /// Puts the place of the next message into `outgoing`, or its store before that. Returns `false` if its
-    /// samples must be sent.
-    fn lend(&mut self) -> Result<bool, Error> {
-        let is_local = self.line.open.as_mut().is_some_and(|open| open.stream.lending().is_some());
-        let Some((_, kept)) = self.books.to_send().filter(|_| is_local) else { return Ok(false) };
-        let Some((place, block)) = self.lender.place(&kept.message, kept.lent) else { return Ok(false) };
-        if !self.lender.knows(place) {
-            // A file goes with the first byte of a write.
-            if self.outgoing.is_empty() {
-                let file = block.file.try_clone_to_owned();
-                let cannot = |error| Error::with_source("cannot lend chunks to the other end", error);
-                self.outgoing.file = Some(file.map_err(cannot)?);
-                put(&mut self.outgoing.bytes, &self.lender.introduce(place, &block))?;
-            }
-            return Ok(true);
-        }
-        let bytes = kept.message.samples().len();
-        self.put_head(0, Some((place, bytes as u32)))?;
-        self.lender.lend(place);
-        if let Some(kept) = self.books.to_send_mut() {
-            kept.lent = Some(place);
-        }
-        self.bytes += bytes as u64;
-        self.books.has_sent();
-        Ok(true)
-    }
-
-    /// Puts one message into `outgoing`.
-    fn put(&mut self) -> Result<(), Error> {
-        let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
-        self.value.clear();
-        kept.message.write(&mut self.value)?;
-        let samples = kept.message.samples();
-        let (body, is_large) = (self.value.len() + samples.len(), samples.len() > SMALL);
-        self.put_head(body, None)?;
-        if !self.books.is_repeat(sequence) {
-            self.bytes += body as u64;
-        }
-        self.outgoing.bytes.extend_from_slice(&self.value);
-        if is_large {
-            self.outgoing.has_samples = true;
-        } else {
-            let samples = self.books.to_send().map_or(&[][..], |(_, kept)| kept.message.samples());
-            self.outgoing.bytes.extend_from_slice(samples);
-            self.books.has_sent();
-        }
-        Ok(())
-    }
-
-    /// Puts the head of the next message into `outgoing`.
-    fn put_head(&mut self, body: usize, lent: Option<(LentPlace, u32)>) -> Result<(), Error> {
-        let Some((sequence, kept)) = self.books.to_send() else { return Ok(()) };
-        let head = Head::Message(MessageHead {
-            sequence,
-            origin: kept.origin,
-            sent_ns: monotonic_ns(),
-            time_ns: kept.time_ns,
-            due_ns: kept.due_ns,
-            keys: kept.keys.clone(),
-            chunk: kept.message.chunk_head(),
-            lent,
-        });
-        write_head(&mut self.outgoing.bytes, &head, body).map_err(|error| Error::new(error.to_string()))
     }
 
     /// Writes `outgoing`. Returns whether all is written.
@@ -328,8 +265,7 @@ impl<M: Carried> Operator for LinkSink<M> {
         // One more than the window: the message that is about to be sent.
         let window = self.line.settings.window as usize;
         match unix_path(self.line.settings.peer.address()) {
-            // As many can be lent besides.
-            Some(_) => p.input("in", &mut self.input).holds(2 * window + 1).shared(),
+            Some(_) => p.input("in", &mut self.input).holds(window + 1 + self.lender.most).shared(),
             None => p.input("in", &mut self.input).holds(window + 1),
         };
     }
@@ -344,11 +280,12 @@ impl<M: Carried> Operator for LinkSink<M> {
             LinkConnection::New(other) => {
                 self.outgoing.clear();
                 self.has_said_end = false;
+                let (lender, instance) = (&mut self.lender, self.line.identity.instance);
+                let resumed = self.books.resume(instance, other.place, |kept| kept.hand_over(lender));
+                self.books.each_kept(|kept| kept.lent = None);
                 for head in self.lender.resume() {
                     put(&mut self.outgoing.bytes, &head)?;
                 }
-                let (lender, instance) = (&mut self.lender, self.line.identity.instance);
-                let resumed = self.books.resume(instance, other.place, |kept| kept.hand_over(lender));
                 resumed.map_err(|wrong| {
                     Error::new(format!(
                         "link `{}`: {} says that it took {} messages of {}",

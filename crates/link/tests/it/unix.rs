@@ -3,7 +3,7 @@
 use crate::messages::{Zeros, chunks_arrive};
 use crate::{consumer, producer, run_both, watchdog};
 use onbeat_link::{LinkPeer, LinkSettings, LinkSink, LinkSource};
-use onbeat_runtime::{Chunk, Context, Error, Graph, Input, Operator, Options, Ports, Step};
+use onbeat_runtime::{Chunk, Context, Error, Graph, Input, Operator, Options, Output, Ports, Step};
 use std::collections::VecDeque;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -146,4 +146,58 @@ fn lent_chunks_can_be_kept_and_changed() {
     let (sent, taken) = (&one.links[0], &other.links[0]);
     assert!((4..100).contains(&sent.not_copied), "{sent:?}");
     assert_eq!((sent.messages, taken.messages, sent.not_copied), (100, 100, taken.not_copied));
+}
+
+/// Passes each chunk on, then a new one from a store of its own, then the first one once more.
+struct Thrice {
+    input: Input<Chunk<f32>>,
+    out: Output<Chunk<f32>>,
+    next: VecDeque<Chunk<f32>>,
+}
+
+impl Operator for Thrice {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input).holds(3);
+        p.output("out", &mut self.out);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(chunk) = self.next.pop_front() {
+            self.out.push(cx, chunk)?;
+            return Ok(Step::Again);
+        }
+        let Some(mut own) = self.out.chunk(cx) else { return Ok(Step::Wait) };
+        let Some(chunk) = self.input.pop(cx) else { return Ok(Step::Wait) };
+        own.truncate(chunk.len());
+        own.edit(cx)?.copy_from_slice(&chunk);
+        self.next.extend([chunk.clone(), own, chunk]);
+        Ok(Step::Again)
+    }
+}
+
+#[test]
+fn chunks_of_several_stores_and_the_same_one_twice_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sink, source) = local_ends("stores", folder.path());
+    let mut one = Graph::new("producer");
+    let zeros = one.add("zeros", Zeros::new(200));
+    let thrice = Thrice { input: Input::default(), out: Output::default(), next: VecDeque::new() };
+    let thrice = one.add("thrice", thrice);
+    let to = one.add("to", LinkSink::<Chunk<f32>>::new(sink));
+    one.connect(zeros, |s| &s.out, thrice, |s| &s.input).quantum(2048);
+    one.connect(thrice, |s| &s.out, to, |s| &s.input).quantum(4096);
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let mut other = Graph::new("consumer");
+    let from = other.add("from", LinkSource::<Chunk<f32>>::new(source));
+    let kept = Arc::clone(&found);
+    let end = other.sink("end", move |chunk: Chunk<f32>| kept.lock().unwrap().push(chunk[0]));
+    other.connect(from, |s| &s.out, end, |s| &s.input).quantum(4096);
+    let (one, other) = run_both(one, other);
+    let (one, other) = (one.unwrap(), other.unwrap());
+    let found = found.lock().unwrap();
+    assert_eq!(found.len(), 600);
+    assert!(found.chunks(3).all(|same| same[0] == same[1] && same[0] == same[2]));
+    assert!(found.is_sorted());
+    let (sent, taken) = (&one.links[0], &other.links[0]);
+    assert!(sent.not_copied >= 200 && sent.not_copied == taken.not_copied, "{sent:?} {taken:?}");
 }
