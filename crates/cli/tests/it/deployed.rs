@@ -14,8 +14,8 @@ pub fn examples() -> PathBuf {
 /// A node in its own folder, until it is dropped.
 pub struct NodeProcess {
     pub place: Place,
-    child: Child,
-    address: String,
+    pub child: Child,
+    pub address: String,
 }
 
 impl NodeProcess {
@@ -29,9 +29,15 @@ impl NodeProcess {
         let folder = examples();
         let folder = folder.to_str().unwrap();
         let child = place.start(&[&["node", "--listen", &address, "--folder", folder], more].concat());
-        let heard = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("listening").then_some(());
+        NodeProcess { place, child, address }.heard()
+    }
+
+    /// Waits until it listens.
+    pub fn heard(self) -> Self {
+        let said = self.place.path("stderr.txt");
+        let heard = || fs::read_to_string(&said).ok()?.contains("listening").then_some(());
         until("the node listens", heard).unwrap();
-        NodeProcess { place, child, address }
+        self
     }
 }
 

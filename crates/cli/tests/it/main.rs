@@ -1,5 +1,6 @@
 //! Tests of the built command.
 
+mod apart;
 mod bench;
 mod ctl;
 mod data;
@@ -14,6 +15,7 @@ mod jobs;
 mod late;
 mod linked;
 mod measured;
+mod network;
 mod noise;
 mod outputs;
 mod page;

@@ -3,61 +3,15 @@
 use super::tcp::{accept, until_full};
 use super::udp::{LAST, numbered, receiver, send, unread_of, until_bound_of};
 use super::{Outcome, Wire, edge, operator, play, until};
+use crate::network::Network;
 use onbeat_os::socket::{unacknowledged, unread};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
-/// A link to a network namespace, in which the run is. Both go away with this value.
-struct Link {
-    /// Name of the namespace and of the end of the link here.
-    name: String,
-    net: IpAddr,
-    here: IpAddr,
-    there: IpAddr,
-}
-
-/// Runs `ip` with these words. Returns what it complains about.
-fn ip(words: &str) -> Result<(), String> {
-    let output = Command::new("ip").args(words.split(' ')).output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("ip {words}: {}", said.trim())) }
-}
-
-impl Link {
-    fn new() -> Result<Self, String> {
-        static NUMBER: Mutex<u8> = Mutex::new(0);
-        let number = {
-            let mut next = NUMBER.lock().unwrap_or_else(PoisonError::into_inner);
-            *next += 1;
-            *next
-        };
-        let process = std::process::id();
-        let name = format!("ob{process}-{number}");
-        // Addresses for tests between networks (RFC 2544), four per link.
-        let net = [198, 18 | (process >> 8 & 1) as u8, process as u8, number << 2];
-        let [net, here, there] = [0, 1, 2].map(|host| IpAddr::from([net[0], net[1], net[2], net[3] | host]));
-        ip(&format!("netns add {name}"))?;
-        // From here on, dropping it removes all.
-        let link = Link { name, net, here, there };
-        let name = &link.name;
-        ip(&format!("link add {name} type veth peer name peer netns {name}"))?;
-        ip(&format!("address add {here}/30 dev {name}"))?;
-        ip(&format!("-n {name} address add {there}/30 dev peer"))?;
-        ip(&format!("link set {name} up"))?;
-        ip(&format!("-n {name} link set peer up"))?;
-        // Nothing leaves by another way while the link is down.
-        ip(&format!("route add unreachable {net}/30 metric 4000"))?;
-        Ok(link)
-    }
-
-    fn set(&self, state: &str) {
-        ip(&format!("link set {} {state}", self.name)).expect("the link changes");
-    }
-
+/// What only these tests do with a network.
+impl Network {
     /// Starts a run on the other side.
     fn start(&self, pipeline: &str) -> Wire {
         Wire::start_by(pipeline, |place, arguments| place.start_in(&self.name, arguments))
@@ -70,18 +24,10 @@ impl Link {
     }
 }
 
-impl Drop for Link {
-    fn drop(&mut self) {
-        // The link goes with the namespace.
-        let _gone = ip(&format!("netns del {}", self.name));
-        let _gone = ip(&format!("route del unreachable {}/30 metric 4000", self.net));
-    }
-}
-
 #[test]
 #[allow(clippy::disallowed_macros, reason = "a test says what it skips")]
 fn each_row_of_a_peer_that_vanishes_is_exact() {
-    if let Err(why) = Link::new() {
+    if let Err(why) = Network::new() {
         eprintln!("skipped: no network namespace: {why}");
         return;
     }
@@ -94,8 +40,8 @@ fn each_row_of_a_peer_that_vanishes_is_exact() {
     ]);
 }
 
-fn link() -> Link {
-    Link::new().expect("as before")
+fn link() -> Network {
+    Network::new().expect("as before")
 }
 
 /// A peer takes what its socket holds, and vanishes.
