@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The arguments are the delay of each hop in milliseconds, each way, and the window. The links of a chain
-//! cross relays with that delay. The model has two parameters of the machine, both measured with two runs: the
-//! time that a hop takes besides the delay when little is sent, and when much is sent.
+//! cross relays with that delay. The model has two parameters of the machine, both measured with two runs:
+//! the time that a hop takes besides the delay when little is sent, and when much is sent.
 //!
 //! - Rate: at most `window` messages are in flight on a hop, so each hop passes `window` messages per round
 //!   trip, whatever the length of the chain: `window / (2 * delay + busy)`.

@@ -64,12 +64,13 @@ fn locked(running: &Shared) -> MutexGuard<'_, RunningParts> {
 
 pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) -> Result<u8, CommandError> {
     let listener = listen(arguments)?;
+    // Its folder may be relative to the present one.
+    let identity = own_identity(arguments.identity.as_deref())?;
     if let Some(folder) = &arguments.folder {
         std::env::set_current_dir(folder).map_err(|error| {
             CommandError::new(format!("folder `{}`: cannot be used: {error}", folder.display()))
         })?;
     }
-    let identity = own_identity(arguments.identity.as_deref())?;
     let site = NodeSite { registry, identity, allow: &arguments.allow, running: Shared::default() };
     let running = &site.running;
     let stopped = Arc::clone(running);
@@ -141,7 +142,9 @@ fn listen(arguments: &NodeArguments) -> Result<TcpListener, CommandError> {
     {
         let text =
             format!("--listen {listen}: other machines could run pipelines here, and read and write files");
-        return Err(CommandError::new(text).help("give the node an identity (--identity DIR), or add --insecure if all who reach this address are trusted"));
+        let help = "give the node an identity (--identity DIR), or add --insecure if all who reach this address are \
+                    trusted";
+        return Err(CommandError::new(text).help(help));
     }
     TcpListener::bind(listen).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => CommandError::new(format!("--listen {listen}: {error}"))

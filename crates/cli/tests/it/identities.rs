@@ -27,8 +27,7 @@ mod with_tls {
         assert_eq!(answer.status, Some(0), "{answer:?}");
         assert_eq!(answer.stdout.lines().last(), Some("identities/other"));
         let nodes = ["n0", "n1"].map(|name| {
-            let folder = place.path("identities").join(name);
-            NodeProcess::start_with(&["--identity", folder.to_str().unwrap()])
+            NodeProcess::start_with(&["--identity", place.path("identities").join(name).to_str().unwrap()])
         });
         (place, nodes)
     }

@@ -207,7 +207,7 @@ impl InputPort<'_> {
     }
 
     /// Puts the stores of the chunks that come in into files that other processes can map, so that the
-    /// operator can [lend](Chunk::place) chunks to them.
+    /// operator can [lend](crate::Chunk::place) chunks to them.
     pub fn shared(mut self) -> Self {
         if let Some(info) = &mut self.0 {
             info.shared = true;
