@@ -223,6 +223,17 @@ impl LinkListener {
         Ok(LinkListener::Tcp(listener))
     }
 
+    /// Removes the file of a Unix socket. Returns `false` for another one.
+    pub fn remove(&self) -> bool {
+        match self {
+            LinkListener::Tcp(_) => false,
+            LinkListener::Unix(file) => {
+                file.remove();
+                true
+            }
+        }
+    }
+
     /// The next caller, whose socket does not block. Callers of other users are refused.
     pub fn accept(&self) -> io::Result<LinkSocket> {
         match self {

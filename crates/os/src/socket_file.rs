@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long is waited for another run that looks at the same folder. It guards against two that start at the
@@ -25,6 +26,8 @@ pub struct SocketFile {
     listener: UnixListener,
     /// Device and inode: somebody may have put another file there.
     file: Option<(u64, u64)>,
+    /// Set when the file was removed: another one may have its inode since.
+    is_gone: OnceLock<()>,
 }
 
 impl SocketFile {
@@ -47,7 +50,7 @@ impl SocketFile {
             _ => format!("cannot be made: {error}"),
         })?;
         let file = fs::symlink_metadata(path).ok().map(|found| identity(&found));
-        Ok(SocketFile { path: path.to_path_buf(), listener, file })
+        Ok(SocketFile { path: path.to_path_buf(), listener, file, is_gone: OnceLock::new() })
     }
 
     /// Its name, as it was given.
@@ -70,13 +73,23 @@ impl Listener for SocketFile {
     }
 }
 
-impl Drop for SocketFile {
-    fn drop(&mut self) {
+impl SocketFile {
+    /// Removes the file, if it is still the one of this socket. Nobody new can connect.
+    pub fn remove(&self) {
+        if self.is_gone.set(()).is_err() {
+            return;
+        }
         let is_ours = |found: Metadata| self.file == Some(identity(&found));
         if fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
             // If it cannot be taken away any more, the next run replaces it.
             let _left = fs::remove_file(&self.path);
         }
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

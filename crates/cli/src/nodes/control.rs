@@ -27,7 +27,9 @@ pub(super) fn socket_of(running: &RunningParts, name: &str) -> Result<PathBuf, S
         [] if parts.is_empty() => Err("nothing runs at this node".to_string()),
         _ => {
             let names: Vec<String> = parts.iter().map(|part| format!("`{}`", part.name)).collect();
-            Err(format!("this node runs {}: name one of them", names.join(", ")))
+            let unknown =
+                if name.is_empty() { String::new() } else { format!("`{name}` does not run here: ") };
+            Err(format!("{unknown}this node runs {}: name one of them", names.join(", ")))
         }
     }
 }

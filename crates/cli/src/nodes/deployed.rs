@@ -34,7 +34,7 @@ pub fn deploy(
         for part in &parts {
             let text =
                 toml::to_string(&part.pipeline).map_err(|error| CommandError::new(error.to_string()))?;
-            output::to_stdout(&format!("# ReachedNode {} at {}\n\n{text}\n", part.node, part.endpoint))?;
+            output::to_stdout(&format!("# Node {} at {}\n\n{text}\n", part.node, part.endpoint))?;
         }
         return Ok(0);
     }
@@ -72,6 +72,9 @@ fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<DeployedJ
     };
     let mut hosts = Hosts::parse(&hosts).map_err(wrong)?;
     hosts.is_proved = arguments.identity.is_some();
+    if !arguments.print {
+        check_secure(&hosts)?;
+    }
     let mut overrides = Overrides::default();
     for setting in &arguments.set {
         overrides.set(setting);
@@ -101,6 +104,26 @@ fn prepare(arguments: &DeployArguments, registry: &Registry) -> Result<DeployedJ
     let parts = split(&table, &edges, &hosts, pipeline.name()).map_err(wrong)?;
     let records = arguments.records.clone().unwrap_or(pipeline.output);
     Ok(DeployedJob { parts, records })
+}
+
+/// Refuses to talk to other machines in the clear, unless that was asked for.
+fn check_secure(hosts: &Hosts) -> Result<(), CommandError> {
+    let may = hosts.is_proved || hosts.link.get("insecure").and_then(toml::Value::as_bool) == Some(true);
+    for (name, node) in hosts.node.iter().filter(|_| !may) {
+        let found = node.endpoint.to_socket_addrs().map_err(|error| {
+            CommandError::new(format!("node `{name}`: cannot find the host of {}: {error}", node.endpoint))
+        })?;
+        if found.into_iter().any(|address| !address.ip().is_loopback()) {
+            let text = format!(
+                "node `{name}` at {} is another machine: everybody on the way could read and change the pipeline",
+                node.endpoint
+            );
+            return Err(CommandError::new(text).help(
+                "give an identity (--identity DIR), or set `insecure = true` in [link] if that network is trusted",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The error of the pipeline as it is written.
@@ -286,6 +309,15 @@ fn report(ends: &Receiver<NodeEnd>, arguments: &DeployArguments, records: &Path)
     let (mut worst, mut failures) = (0, Vec::new());
     let (mut runs, mut positions) = (Vec::new(), Vec::new());
     for NodeEnd { name, result } in ends {
+        // The others may go on for long.
+        let reason = match &result {
+            Ok(ended) if ended.record.result.exit_status == 1 => Some(&ended.record.result.reason),
+            Ok(_) => None,
+            Err(why) => Some(why),
+        };
+        if let Some(reason) = reason {
+            to_stderr(&format!("{name} failed: {reason}\n"));
+        }
         match result {
             Ok(EndedPart { record, position_ns }) => {
                 worst = worse(worst, record.result.exit_status);

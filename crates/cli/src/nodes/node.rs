@@ -280,14 +280,15 @@ fn run(
     to_stderr(&format!("onbeat node: {name}: started by {from}\n"));
     let handle = run.handle();
     enter(running, RunningPart { number, name: name.clone(), handle: handle.clone(), control });
-    let orders = handle.clone();
+    let (orders, was_stopped) = (handle.clone(), Arc::new(Mutex::new(false)));
+    let stopped = Arc::clone(&was_stopped);
     lines.reader.get_mut().patience = None;
-    let reading = onbeat_os::thread::spawn("onbeat-orders", move || obey(lines, &orders))?;
+    let reading = onbeat_os::thread::spawn("onbeat-orders", move || obey(lines, &orders, &stopped))?;
     let result = run.wait();
     locked(running).parts.retain(|part| part.number != number);
     let reply = match result {
-        Ok(record) => ended_with(record, &handle),
-        Err(RunError::Failed(record)) => ended_with(*record, &handle),
+        Ok(record) => ended_with(record, &handle, &was_stopped),
+        Err(RunError::Failed(record)) => ended_with(*record, &handle, &was_stopped),
         Err(error) => NodeReply::Failed(error.to_string()),
     };
     if let NodeReply::Ended(ended) = &reply {
@@ -300,8 +301,14 @@ fn run(
     Ok(())
 }
 
-fn ended_with(record: onbeat::Record, handle: &RunHandle) -> NodeReply {
-    let position_ns = crate::commands::run::position_ns(&record, handle.progress());
+fn ended_with(record: onbeat::Record, handle: &RunHandle, was_stopped: &Mutex<bool>) -> NodeReply {
+    let progress = handle.progress();
+    // Sources that were stopped one by one have ended, and have not played to their end.
+    let position_ns = if *was_stopped.lock().unwrap_or_else(PoisonError::into_inner) {
+        progress.position_ns
+    } else {
+        crate::commands::run::position_ns(&record, progress)
+    };
     NodeReply::Ended(Box::new(EndedPart { record, position_ns }))
 }
 
@@ -314,9 +321,10 @@ fn enter(running: &Shared, part: RunningPart) {
 }
 
 /// Carries out orders until the connection ends, and stops the part then.
-fn obey(mut lines: JsonLines, handle: &RunHandle) {
+fn obey(mut lines: JsonLines, handle: &RunHandle, was_stopped: &Mutex<bool>) {
     while let Ok(Some(request)) = lines.read() {
         let NodeRequest::Stop(sources) = request else { continue };
+        *was_stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
         if sources.is_empty() {
             handle.stop();
         }

@@ -177,8 +177,15 @@ fn mistakes_are_said_before_anything_starts() {
     refused(try_it("[node.a]\nendpoint = \"here\"\nrest = true"), "it must be a host and a port");
     refused(place.onbeat(&["deploy", "no.toml", "no.toml"]), "pipeline `no.toml`: cannot be read");
     refused(place.onbeat(&["node", "--listen", "0.0.0.0:0"]), "other machines could run pipelines here");
-    let answer =
-        deploy(&place, &pipeline, "[node.a]\nendpoint = \"10.0.0.1:7400\"\nrest = true", &["--print"]);
+    let far = "[node.a]\nendpoint = \"10.0.0.1:7400\"\nrest = true";
+    refused(try_it(far), "node `a` at 10.0.0.1:7400 is another machine");
+    refused(
+        try_it(
+            "[node.a]\nendpoint = \"127.0.0.1:7400\"\nrest = true\n[node.b]\nendpoint = \"127.0.0.1:7401\"",
+        ),
+        "127.0.0.1:7401 is for the links of node `a`, and it is the endpoint of node `b`",
+    );
+    let answer = deploy(&place, &pipeline, far, &["--print"]);
     assert_eq!(answer.status, Some(0), "{answer:?}");
     assert!(answer.stdout.contains("name = \"fm-receiver.a\""), "{}", answer.stdout);
 }
@@ -252,7 +259,10 @@ fn parts_are_watched_and_changed_from_afar() {
     }
     let name = format!("{}/fm-receiver.n0", nodes[0].address);
     let unknown = place.onbeat(&["ctl", &format!("{}/other", nodes[0].address), "status"]);
-    assert!(unknown.status == Some(1) && unknown.stderr.contains("this node runs `"), "{unknown:?}");
+    assert!(
+        unknown.status == Some(1) && unknown.stderr.contains("`other` does not run here: this node runs `"),
+        "{unknown:?}"
+    );
     let set = place.onbeat(&["ctl", &name, "set", "tune.shift=\"-40 kHz\""]);
     assert_eq!(set.status, Some(0), "{set:?}");
     let wrong = place.onbeat(&["ctl", &nodes[0].address, "set", "tune.shape=3"]);

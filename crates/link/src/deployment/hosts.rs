@@ -104,7 +104,26 @@ impl Hosts {
                 }
             }
         }
+        hosts.check_ports()?;
         Ok(hosts)
+    }
+
+    /// Checks that no two listen at one address. `onbeat node` takes two ports: the second one is for links.
+    fn check_ports(&self) -> Result<(), Error> {
+        let mut taken: BTreeMap<String, String> = BTreeMap::new();
+        for (name, node) in &self.node {
+            let uses = [(node.endpoint.clone(), "the endpoint of"), (node.links(), "for the links of")];
+            for (address, what) in uses {
+                let what = format!("{what} node `{name}`");
+                if let Some(other) = taken.insert(address.clone(), what.clone()) {
+                    return Err(Error::new(format!(
+                        "{address} is {other}, and it is {what}: a node takes the port of its endpoint and the next one, \
+                         unless it has `links`; choose other ports"
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the node of each operator.

@@ -51,6 +51,10 @@ fn read_one(stream: &mut LinkStream) -> io::Result<Head> {
         // Byte by byte, so that nothing after the frame is taken.
         let read = match reader.fill(&mut io::Read::take(&mut *stream, 1)) {
             Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                let text = format!("it did not answer within {} s: it may be no link", ANSWER.as_secs());
+                return Err(io::Error::new(ErrorKind::TimedOut, text));
+            }
             read => read?,
         };
         if read == 0 {

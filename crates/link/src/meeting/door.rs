@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Time for a caller to say which link it wants.
@@ -36,11 +36,14 @@ struct DoorCaller {
 #[derive(Debug)]
 struct LinkDoor {
     address: String,
+    listener: LinkListener,
     /// Proves who this process is; callers must prove it too.
     identity: Option<Arc<NodeIdentity>>,
     refusals: Arc<Refusals>,
     /// By the name of the link.
     ends: Mutex<BTreeMap<String, Sender<DoorCaller>>>,
+    /// Set when its socket has no file any more.
+    is_shut: OnceLock<()>,
 }
 
 /// Callers that were sent away.
@@ -93,7 +96,8 @@ pub(super) fn register(
     let (sender, callers) = channel();
     if door.ends().contains_key(link) {
         return Err(Error::new(format!(
-            "two links at {address} are called `{link}`: rename one at both ends"
+            "link `{link}` at {address} is in use: another run of this process has it; if both are of one pipeline, \
+             rename one of them at both ends"
         )));
     }
     door.ends().insert(link.to_string(), sender);
@@ -111,14 +115,22 @@ impl DoorPlate {
 
 impl Drop for DoorPlate {
     fn drop(&mut self) {
-        self.door.ends().remove(&self.link);
+        let mut ends = self.door.ends();
+        ends.remove(&self.link);
+        // The thread of the door finds out later, perhaps not before the process ends.
+        if ends.is_empty() && self.door.listener.remove() {
+            let _first = self.door.is_shut.set(());
+        }
     }
 }
 
 fn open(address: &str, identity: Option<&Arc<NodeIdentity>>, cx: &Context) -> Result<Arc<LinkDoor>, Error> {
     let mut doors = DOORS.lock().unwrap_or_else(PoisonError::into_inner);
     doors.retain(|door| door.strong_count() > 0);
-    let found = doors.iter().filter_map(Weak::upgrade).find(|door| door.address == address);
+    let found = doors
+        .iter()
+        .filter_map(Weak::upgrade)
+        .find(|door| door.address == address && door.is_shut.get().is_none());
     if let Some(door) = found {
         let folder = |identity: &Arc<NodeIdentity>| identity.folder().to_path_buf();
         if door.identity.as_ref().map(folder) != identity.map(folder) {
@@ -132,12 +144,14 @@ fn open(address: &str, identity: Option<&Arc<NodeIdentity>>, cx: &Context) -> Re
     let listener = LinkListener::bind(address).map_err(cannot)?;
     let door = Arc::new(LinkDoor {
         address: address.to_string(),
+        listener,
         identity: identity.cloned(),
         refusals: Arc::default(),
         ends: Mutex::default(),
+        is_shut: OnceLock::new(),
     });
     let theirs = Arc::downgrade(&door);
-    cx.spawn_beside("link door", move || attend(&listener, &theirs)).map_err(cannot)?;
+    cx.spawn_beside("link door", move || attend(&theirs)).map_err(cannot)?;
     doors.push(Arc::downgrade(&door));
     Ok(door)
 }
@@ -150,10 +164,10 @@ struct PendingCaller {
 }
 
 /// The thread of a door.
-fn attend(listener: &LinkListener, door: &Weak<LinkDoor>) {
+fn attend(door: &Weak<LinkDoor>) {
     let mut pending: VecDeque<PendingCaller> = VecDeque::new();
     while let Some(open) = door.upgrade() {
-        let mut files = vec![(listener.as_fd(), false)];
+        let mut files = vec![(open.listener.as_fd(), false)];
         files.extend(pending.iter().map(|caller| (caller.stream.as_fd(), false)));
         // The only documented errors are wrong arguments and lack of memory, which may pass.
         if poll::wait_any(&files, Some(LOOK)).is_err() {
@@ -161,7 +175,7 @@ fn attend(listener: &LinkListener, door: &Weak<LinkDoor>) {
         }
         pending = pending.into_iter().filter_map(|caller| open.hear(caller)).collect();
         loop {
-            let socket = match listener.accept() {
+            let socket = match open.listener.accept() {
                 Ok(socket) => socket,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
