@@ -75,6 +75,15 @@ fn usual_heartbeat() -> Seconds {
 }
 
 fn security(p: &LinkParameters, folders: &Folders) -> Result<LinkSecurity, Error> {
+    let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if let Some(peer) =
+        p.peer.as_ref().filter(|peer| !(1..=253).contains(&peer.len()) || !peer.chars().all(may))
+    {
+        let shown: String = peer.chars().take(60).flat_map(char::escape_debug).collect();
+        return Err(Error::new(format!(
+            "`peer` is `{shown}`: a node's name has 1 to 253 letters, digits, `-`, `_` and `.`"
+        )));
+    }
     match (&p.identity, &p.peer, p.insecure) {
         (None, None, false) => Ok(LinkSecurity::Loopback),
         (None, None, true) => Ok(LinkSecurity::Insecure),

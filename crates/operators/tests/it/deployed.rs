@@ -116,7 +116,8 @@ fn hosts(nodes: &BTreeMap<String, usize>, count: usize) -> String {
             let address = listener.local_addr().unwrap();
             let _ = write!(
                 text,
-                "[node.n{node}]\nendpoint = \"127.0.0.1:1\"\nlinks = \"{address}\"\noperators = {own:?}\n"
+                "[node.n{node}]\nendpoint = \"127.0.0.1:{}\"\nlinks = \"{address}\"\noperators = {own:?}\n",
+                node + 1
             );
         }
     }
