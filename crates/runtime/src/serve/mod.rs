@@ -84,7 +84,12 @@ impl ControlSocket {
         let path = path.as_ref();
         match SocketFile::take(path) {
             Ok(file) => Ok(ControlSocket { file }),
-            Err(reason) => Err(ControlError { path: path.to_path_buf(), reason }),
+            Err(mut reason) => {
+                if reason.contains("serves it already") {
+                    reason += &format!(" (`onbeat ctl {} stop`)", path.display());
+                }
+                Err(ControlError { path: path.to_path_buf(), reason })
+            }
         }
     }
 
