@@ -4,7 +4,7 @@ use super::node::RunningParts;
 use super::{JsonLines, NodeReply, NodeRequest, REPLY_BYTES, own_identity, write_line};
 use crate::error::CommandError;
 use onbeat::link::{SharedStream, call};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -44,23 +44,13 @@ pub(super) fn pass_on(lines: JsonLines, mut caller: SharedStream, socket: &Path)
     let (mut asked, mut questions) = (control.try_clone()?, lines.reader);
     let asking = onbeat_os::thread::spawn("onbeat-ctl", move || {
         // Either side may be gone.
-        let _gone = copy(&mut questions, &mut asked);
+        let _gone = io::copy(&mut questions, &mut asked);
         let _gone = asked.shutdown(Shutdown::Both);
     })?;
-    let _gone = copy(&mut control, &mut caller);
+    let _gone = io::copy(&mut control, &mut caller);
     let _gone = caller.shutdown(Shutdown::Both);
     let _panicked = asking.join();
     Ok(())
-}
-
-fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
-    let mut bytes = [0; 4096];
-    loop {
-        match from.read(&mut bytes)? {
-            0 => return Ok(()),
-            count => to.write_all(&bytes[..count])?,
-        }
-    }
 }
 
 /// The address of a node, and the name of the run there, if this is not a local socket.
