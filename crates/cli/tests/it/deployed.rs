@@ -2,8 +2,8 @@
 
 use super::harness::{Answer, Place, until, wait};
 use onbeat::Record;
+use onbeat::testing::free_address;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
@@ -25,7 +25,7 @@ impl NodeProcess {
 
     pub fn start_with(more: &[&str]) -> Self {
         let place = Place::new();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let address = free_address().to_string();
         let folder = examples();
         let folder = folder.to_str().unwrap();
         let child = place.start(&[&["node", "--listen", &address, "--folder", folder], more].concat());
@@ -52,7 +52,7 @@ impl Drop for NodeProcess {
 pub fn hosts(nodes: &[NodeProcess], operators: &[&[&str]], links: &str) -> String {
     let mut text = format!("[link]\n{links}\n");
     for (number, node) in nodes.iter().enumerate() {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = free_address();
         let which =
             operators.get(number).map_or("rest = true".to_string(), |names| format!("operators = {names:?}"));
         text += &format!("[node.n{number}]\nendpoint = \"{}\"\nlinks = \"{free}\"\n{which}\n", node.address);
@@ -102,7 +102,8 @@ fn the_receivers_write_the_same_files_on_one_node_and_on_three() {
             if count == 3 {
                 // Over sockets of this machine, without copies.
                 let socket = format!("links = \"unix:{}", place.path("link").display());
-                hosts = hosts.replace("links = \"127.0.0.1:", &socket);
+                hosts = hosts.replace("links = \"127.", &socket);
+                assert!(hosts.contains("unix:"));
             }
             let answer =
                 deploy(&place, &pipeline, &hosts, &["--set", &set, "--set", "pace=fast", "--set", more]);

@@ -2,9 +2,9 @@
 
 use super::harness::{Answer, Place, until};
 use onbeat::Record;
+use onbeat::testing::free_address;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn place_with(address: &str) -> Place {
 
 /// Both kinds of addresses, with a place for each.
 fn places() -> [(Place, bool); 2] {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let tcp = free_address().to_string();
     [(place_with(&tcp), false), (place_with("unix:iq.sock"), true)]
 }
 

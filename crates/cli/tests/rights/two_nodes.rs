@@ -3,10 +3,10 @@
 use super::harness::{Place, until};
 use super::{alone, has_tracefs, may};
 use onbeat::Record;
+use onbeat::testing::free_address;
 use onbeat_os::cores::CoreSet;
 use onbeat_os::policy::{Policy, PolicyFlags};
 use std::fs;
-use std::net::TcpListener;
 use std::process::Child;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -48,15 +48,11 @@ impl Drop for Node {
 
 fn node() -> (Place, Node, String) {
     let place = Place::new();
-    let address = free_address();
+    let address = free_address().to_string();
     let child = Node(place.start(&["node", "--listen", &address]));
     let heard = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("listening").then_some(());
     until("the node listens", heard).unwrap();
     (place, child, address)
-}
-
-fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 /// A thread that takes a core for 4 ms, 20 times a second, until the sender is dropped.

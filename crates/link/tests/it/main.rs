@@ -10,22 +10,16 @@ mod secure;
 mod unix;
 
 use onbeat_link::{Carried, LinkPeer, LinkSettings, LinkSink, LinkSource};
+use onbeat_runtime::testing::free_address;
 use onbeat_runtime::{Graph, Options, RunError};
 use onbeat_trace::Record;
-use std::net::TcpListener;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// An address that nobody listens at.
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has free ports");
-    listener.local_addr().expect("it is bound").to_string()
-}
-
 /// Settings of both ends: the producer calls.
 fn ends(name: &str) -> (LinkSettings, LinkSettings) {
-    let address = free_address();
+    let address = free_address().to_string();
     let sink = LinkSettings::new(name, LinkPeer::Connect(address.clone()));
     (sink, LinkSettings::new(name, LinkPeer::Listen(address)))
 }

@@ -2,13 +2,13 @@
 
 use onbeat_link::deployment::{Hosts, TypedEdge, split};
 use onbeat_operators::registry;
+use onbeat_runtime::testing::free_address;
 use onbeat_runtime::{Overrides, Pipeline};
 use onbeat_trace::record::LinkRecord;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::TcpListener;
 use std::path::Path;
 
 /// An operator: its kind and parameters, and the earlier operators that its inputs come from.
@@ -112,8 +112,7 @@ fn hosts(nodes: &BTreeMap<String, usize>, count: usize) -> String {
         let own: Vec<&String> =
             nodes.iter().filter(|(_, at)| **at % count == node).map(|(name, _)| name).collect();
         if !own.is_empty() {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = listener.local_addr().unwrap();
+            let address = free_address();
             let _ = write!(
                 text,
                 "[node.n{node}]\nendpoint = \"127.0.0.1:{}\"\nlinks = \"{address}\"\noperators = {own:?}\n",

@@ -38,11 +38,13 @@
 //! assert_eq!(seen.samples::<f32>("out"), vec![1.0; 5000]);
 //! ```
 
+mod address;
 mod cuts;
 mod feed;
 mod keep;
 mod seen;
 
+pub use address::free_address;
 pub use cuts::cuts;
 pub use feed::Feed;
 pub use seen::{Mark, Piece, Seen};

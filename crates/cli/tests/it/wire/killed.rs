@@ -1,6 +1,7 @@
 //! A process that is killed: what its sinks have taken is in their files, up to the last second.
 
 use super::{Wire, edge, operator, until};
+use onbeat::testing::free_address;
 use rustix::process::Signal;
 use std::fs;
 use std::net::UdpSocket;
@@ -17,8 +18,7 @@ fn files_have_what_came_before() {
         ("sigmf.sink.real", "path = \"killed\"", "killed.sigmf-data.part", 0, 4),
     ];
     for (kind, parameters, file, header, size) in rows {
-        // The port is free after this, and nobody else is told of it.
-        let address = UdpSocket::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+        let address = free_address();
         let source = operator("in", "udp.source", &format!("bind = \"{address}\"\nsample_rate = \"48 kHz\""));
         let sink = operator("file", kind, parameters);
         let mut wire = Wire::start(&(source + &sink + &edge("in", "file")));

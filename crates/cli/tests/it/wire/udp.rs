@@ -1,18 +1,14 @@
 //! Datagrams: bursts, gaps, swaps, foreign senders, and senders that come back.
 
 use super::{Ended, Place, Wire, edge, operator, until};
+use onbeat::testing::free_address;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 
 /// Mark of the last datagram.
 pub(super) const LAST: u64 = 1 << 63;
-
-/// A port that nobody uses.
-pub(super) fn port() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port")
-}
 
 /// Waits until somebody has a UDP socket at this port.
 pub(super) fn until_bound(address: SocketAddr) {
@@ -63,7 +59,7 @@ fn each_datagram_is_in_the_file_or_counted() {
         (true, "1 us", true),
     ] {
         let what = format!("header {header}, busy {busy}, interrupted {is_interrupted}");
-        let address = port();
+        let address = free_address();
         let mut wire = Wire::start(&receiver(address, &format!("header = {header}"), busy));
         until_bound(address);
         let socket = sender(address);
@@ -90,7 +86,7 @@ fn each_datagram_is_in_the_file_or_counted() {
 
 /// Sends these numbers, the last of which is the end. Returns what became of it.
 fn sent(numbers: &[u64], end: Option<u64>) -> Ended {
-    let address = port();
+    let address = free_address();
     let mut wire = Wire::start(&receiver(address, "header = true", "1 us"));
     until_bound(address);
     let socket = sender(address);
@@ -120,11 +116,17 @@ pub(super) fn unread_of(process: &str, address: SocketAddr) -> u64 {
 }
 
 fn waiting(process: &str, address: SocketAddr) -> Option<u64> {
-    let port = format!(":{:04X}", address.port());
+    let mut end = format!(":{:04X}", address.port());
+    if let IpAddr::V4(ip) = address.ip()
+        && ip.is_loopback()
+    {
+        // Other tests have other addresses of the loopback, and perhaps the same port.
+        end = format!("{:08X}{end}", u32::from_ne_bytes(ip.octets()));
+    }
     let table = fs::read_to_string(format!("/proc/{process}/net/udp")).ok()?;
     table.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        words.get(1).filter(|local| local.ends_with(&port))?;
+        words.get(1).filter(|local| local.ends_with(&end))?;
         u64::from_str_radix(words.get(4)?.split_once(':')?.1, 16).ok()
     })
 }
@@ -149,7 +151,7 @@ fn gaps_and_swaps_are_counted() {
 
 #[test]
 fn losses_are_seen_while_it_runs() {
-    let address = port();
+    let address = free_address();
     let place = Place::new();
     fs::write(place.path("wire.toml"), receiver(address, "header = true", "1 us")).expect("a file");
     let child = place.start(&["run", "wire.toml", "--metrics", "127.0.0.1:0"]);
@@ -182,7 +184,7 @@ fn losses_are_seen_while_it_runs() {
 
 #[test]
 fn a_foreign_sender_ends_the_run_with_the_fix() {
-    let address = port();
+    let address = free_address();
     let wire = Wire::start(&receiver(address, "header = true", "1 us"));
     until_bound(address);
     sender(address).send(&[63; 400]).expect("sent");
@@ -194,7 +196,7 @@ fn a_foreign_sender_ends_the_run_with_the_fix() {
 
 #[test]
 fn a_sender_that_comes_back_is_followed() {
-    let address = port();
+    let address = free_address();
     let wire = Wire::start(&receiver(address, "header = true", "1 us"));
     until_bound(address);
     let old = sender(address);

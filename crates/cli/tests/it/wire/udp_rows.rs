@@ -1,7 +1,8 @@
 //! Datagrams, row by row: exact sums against the count of the sender, also with a stop in the middle.
 
-use super::udp::{LAST, port, receiver, send, sender, unread, until_bound};
+use super::udp::{LAST, receiver, send, sender, unread, until_bound};
 use super::{Ended, Outcome, Wire, edge, operator, play, until};
+use onbeat::testing::free_address;
 use rustix::process::Signal;
 use std::net::{SocketAddr, UdpSocket};
 
@@ -21,7 +22,7 @@ fn each_row_of_udp_is_exact() {
 
 /// A run with its first sender.
 fn start() -> (Wire, UdpSocket, SocketAddr) {
-    let address = port();
+    let address = free_address();
     let wire = Wire::start(&receiver(address, "header = true", "1 us"));
     until_bound(address);
     (wire, sender(address), address)
@@ -88,7 +89,7 @@ fn swaps(is_stopped: bool) -> Outcome {
 
 /// All that came is in order; at a stop, the last two still wait for the one before them.
 fn swaps_in_a_window(is_stopped: bool) -> Outcome {
-    let address = port();
+    let address = free_address();
     let wait = if is_stopped { "60 s" } else { "20 ms" };
     let window = format!("header = true\nreorder = 8\nreorder_wait = \"{wait}\"");
     let wire = Wire::start(&receiver(address, &window, "1 us"));
