@@ -86,7 +86,8 @@ fn full(place: &Place, source: &str, sink: &str, is_interrupted: bool) {
     fs::write(place.path("wire.toml"), pipeline).expect("a file");
     fs::write(place.path("lines.txt"), "a line of some length\n".repeat(50_000)).expect("a file");
     let mut pipe = OpenOptions::new().read(true).write(true).open(place.path("pipe")).expect("a pipe");
-    let duration: &[&str] = if is_interrupted { &[] } else { &["-d", "200ms"] };
+    // Far more than it takes to fill the pipe, on a busy machine too.
+    let duration: &[&str] = if is_interrupted { &[] } else { &["-d", "3s"] };
     let mut child = place
         .command(&[&["run", "wire.toml"], duration].concat())
         .stdout(pipe.try_clone().expect("a pipe"))
