@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// Time for a run to end after a stop, or after a time of its own of less than a second.
-const LIMIT: Duration = PATIENCE.saturating_add(Duration::from_secs(1));
+/// Time for a run to end after a stop, or after a time of its own of seconds, on a busy machine too.
+const LIMIT: Duration = PATIENCE.saturating_add(Duration::from_secs(10));
 
 /// From stdin to a file.
 fn copy() -> String {
@@ -87,7 +87,7 @@ fn full(place: &Place, source: &str, sink: &str, is_interrupted: bool) {
     fs::write(place.path("lines.txt"), "a line of some length\n".repeat(50_000)).expect("a file");
     let mut pipe = OpenOptions::new().read(true).write(true).open(place.path("pipe")).expect("a pipe");
     // Far more than it takes to fill the pipe, on a busy machine too.
-    let duration: &[&str] = if is_interrupted { &[] } else { &["-d", "3s"] };
+    let duration: &[&str] = if is_interrupted { &[] } else { &["-d", "2s"] };
     let mut child = place
         .command(&[&["run", "wire.toml"], duration].concat())
         .stdout(pipe.try_clone().expect("a pipe"))
