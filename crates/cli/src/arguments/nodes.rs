@@ -39,6 +39,9 @@ pub struct NodeArguments {
     /// Name of a caller that may run pipelines here, as in its certificate; repeatable
     #[arg(long, value_name = "NAME", default_value = "deploy")]
     pub allow: Vec<String>,
+    /// Serve metrics of all parts at this address, as of `onbeat run --metrics`; each has the label `part`
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
     /// Listen to other machines too, without an identity. Every program that reaches the port can run
     /// pipelines here, and read and write files as this user; nothing is encrypted
     #[arg(long)]

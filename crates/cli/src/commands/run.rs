@@ -6,7 +6,7 @@ use crate::arguments::{OutputFormat, RunArguments};
 use crate::documents::{self, RunFacts};
 use crate::error::CommandError;
 use crate::interrupt::CtrlC;
-use crate::metrics::{Metrics, MetricsListener};
+use crate::metrics::{Metrics, MetricsListener, MetricsOf};
 use crate::output::{self, OutputPaths, RecordTo};
 use crate::progress::ProgressLine;
 use crate::systemd::Service;
@@ -224,7 +224,9 @@ impl Monitors {
         if let Some(listener) = metrics.as_ref().filter(|_| !arguments.quiet) {
             stderr::to_stderr(&format!("{}\n", listener.line()));
         }
-        let metrics = metrics.map(|listener| listener.serve(handle.clone())).transpose()?;
+        let watched = handle.clone();
+        let look = move || vec![watched.status()];
+        let metrics = metrics.map(|listener| listener.serve(MetricsOf::Run, look)).transpose()?;
         let top = arguments.top.then(|| Top::start(handle.clone(), stdout_is_taken)).transpose()?;
         Ok(Monitors { _top: top, _metrics: metrics })
     }

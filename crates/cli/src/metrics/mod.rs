@@ -1,4 +1,4 @@
-//! `--metrics`: metrics of a run over HTTP, for Prometheus and similar programs.
+//! `--metrics`: metrics of a run, or of a node, over HTTP, for Prometheus and similar programs.
 //!
 //! One thread serves all connections in turn, each for a short time. It reads the state of the run at most
 //! ten times a second, for any number of requests. So a client can delay neither the run nor other clients.
@@ -8,13 +8,14 @@ mod text;
 
 use crate::error::CommandError;
 use client::HttpClient;
-use onbeat::RunHandle;
+use onbeat::RunStatus;
 use onbeat_os::door::{Door, Woken};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+pub use text::MetricsOf;
 
 pub const THREAD_NAME: &str = "onbeat-metrics";
 
@@ -81,14 +82,19 @@ impl MetricsListener {
         format!("metrics: http://{}/metrics{whom}", self.address)
     }
 
-    /// Starts the server thread.
-    pub fn serve(self, handle: RunHandle) -> Result<Metrics, CommandError> {
+    /// Starts the server thread. `look` gives the state of all runs.
+    pub fn serve(
+        self,
+        of: MetricsOf,
+        look: impl Fn() -> Vec<RunStatus> + Send + 'static,
+    ) -> Result<Metrics, CommandError> {
         let cannot = |error: io::Error| {
             CommandError::new(format!("--metrics: cannot start the server thread: {error}"))
         };
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
         let door = Door::new(self.listener, ended);
-        let server = Server { door, handle, clients: Vec::new(), latest: None };
+        let look = Box::new(move || text::text(look(), of));
+        let server = Server { door, look, clients: Vec::new(), latest: None };
         let thread = onbeat_os::thread::spawn(THREAD_NAME, move || server.run()).map_err(cannot)?;
         Ok(Metrics { end: Some(end), thread: Some(thread) })
     }
@@ -105,7 +111,8 @@ impl Drop for Metrics {
 
 struct Server {
     door: Door<TcpListener>,
-    handle: RunHandle,
+    /// Gives the text of the metrics.
+    look: Box<dyn Fn() -> String + Send>,
     clients: Vec<HttpClient>,
     latest: Option<(Instant, String)>,
 }
@@ -116,8 +123,8 @@ impl Server {
             if woken.has_ended {
                 return;
             }
-            let (handle, latest) = (&self.handle, &mut self.latest);
-            let mut text = || fresh(handle, latest);
+            let (look, latest) = (&self.look, &mut self.latest);
+            let mut text = || fresh(look, latest);
             self.clients.iter_mut().for_each(|client| client.turn(&mut text));
             self.clients.retain(|client| !client.is_gone());
             if woken.knocks {
@@ -145,13 +152,13 @@ impl Server {
 }
 
 /// Returns the text of the metrics, at most [`FRESH`] old.
-fn fresh(handle: &RunHandle, latest: &mut Option<(Instant, String)>) -> String {
+fn fresh(look: &dyn Fn() -> String, latest: &mut Option<(Instant, String)>) -> String {
     if let Some((at, text)) = latest
         && at.elapsed() < FRESH
     {
         return text.clone();
     }
-    let text = text::text(handle.status());
+    let text = look();
     *latest = Some((Instant::now(), text.clone()));
     text
 }

@@ -120,7 +120,9 @@ impl JsonLines {
             ));
         }
         serde_json::from_slice(&line).map(Some).map_err(|error| {
-            let text = format!("what came is not of this protocol: {error}");
+            let text = format!(
+                "the answer is not one of onbeat ({error}): is it the address of a node? Its links have another one"
+            );
             io::Error::new(io::ErrorKind::InvalidData, text)
         })
     }

@@ -3,9 +3,10 @@
 use super::{EndedPart, JsonLines, NodeReply, NodeRequest, REQUEST_BYTES, control, own_identity, write_line};
 use crate::arguments::nodes::NodeArguments;
 use crate::error::CommandError;
+use crate::metrics::{MetricsListener, MetricsOf};
 use crate::stderr::to_stderr;
 use onbeat::link::{NodeIdentity, SharedStream, answer};
-use onbeat::{ControlSocket, Overrides, Pipeline, Registry, RunError, RunHandle};
+use onbeat::{ControlSocket, Overrides, Pipeline, Registry, RunError, RunHandle, RunStatus};
 use onbeat_os::signal::on_interrupt;
 use sd_notify::NotifyState;
 use std::io;
@@ -71,6 +72,7 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
             CommandError::new(format!("folder `{}`: cannot be used: {error}", folder.display()))
         })?;
     }
+    let metrics = arguments.metrics.as_deref().map(MetricsListener::new).transpose()?;
     let site = NodeSite { registry, identity, allow: &arguments.allow, running: Shared::default() };
     let running = &site.running;
     let stopped = Arc::clone(running);
@@ -85,6 +87,12 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
         let _woken = TcpStream::connect(address);
     });
     let _guard = guard.map_err(|error| CommandError::new(format!("cannot handle Ctrl-C: {error}")))?;
+    let watched = Arc::clone(running);
+    let look = move || status_of_all(&watched);
+    if let Some(listener) = &metrics {
+        to_stderr(&format!("onbeat node: {}\n", listener.line()));
+    }
+    let _metrics = metrics.map(|listener| listener.serve(MetricsOf::Node, look)).transpose()?;
     to_stderr(&format!("onbeat node: listening at {address}\n"));
     // Only if a service manager listens.
     let _not_a_service =
@@ -116,6 +124,12 @@ pub fn node(arguments: &NodeArguments, registry: &Registry, abort: fn() -> !) ->
         }
     });
     Ok(0)
+}
+
+/// The state of all parts that run.
+fn status_of_all(running: &Shared) -> Vec<RunStatus> {
+    let handles: Vec<RunHandle> = locked(running).parts.iter().map(|part| part.handle.clone()).collect();
+    handles.iter().map(RunHandle::status).collect()
 }
 
 /// Notes a caller; `None` if there are too many.
@@ -204,7 +218,12 @@ struct NodeSite<'a> {
 impl NodeSite<'_> {
     fn check(&self, version: &str, text: &str, set: &[String]) -> Result<Pipeline, String> {
         let text = self.with_identity(text)?;
-        check(version, &text, set, self.registry)
+        let pipeline = check(version, &text, set, self.registry)?;
+        let name = pipeline.name();
+        if locked(&self.running).parts.iter().any(|part| part.name == name) {
+            return Err(format!("`{name}` runs here already: stop it, or give the pipeline another `name`"));
+        }
+        Ok(pipeline)
     }
 
     /// Gives the identity of this node to the links of a part that name their peer.

@@ -76,6 +76,15 @@ fn three_machines_write_the_same_file_as_one() {
 /// The cable is pulled for less and for more than three signs of life.
 #[test]
 fn a_cable_that_is_pulled_loses_nothing() {
+    pull(&[100, 1000]);
+}
+
+#[test]
+fn a_cable_that_is_away_for_long_loses_nothing() {
+    pull(&[10_000]);
+}
+
+fn pull(times_ms: &[u64]) {
     let Some([cable, _]) = cables() else { return };
     let place = Place::new();
     let pipeline = examples().join("fm_receiver.toml");
@@ -91,9 +100,9 @@ fn a_cable_that_is_pulled_loses_nothing() {
         scope.spawn(|| {
             // The deployment's own connection crosses this cable, too: it waits.
             std::thread::sleep(Duration::from_millis(700));
-            for away_ms in [100, 1000] {
+            for away_ms in times_ms {
                 cable.set("down");
-                std::thread::sleep(Duration::from_millis(away_ms));
+                std::thread::sleep(Duration::from_millis(*away_ms));
                 cable.set("up");
                 std::thread::sleep(Duration::from_millis(300));
             }

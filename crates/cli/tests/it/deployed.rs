@@ -19,7 +19,7 @@ pub struct NodeProcess {
 }
 
 impl NodeProcess {
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self::start_with(&[])
     }
 
@@ -122,7 +122,7 @@ fn the_receivers_write_the_same_files_on_one_node_and_on_three() {
 }
 
 /// Starts the FM receiver on two nodes, in real time and for long.
-fn begin(place: &Place, nodes: &[NodeProcess], links: &str) -> Child {
+pub fn begin(place: &Place, nodes: &[NodeProcess], links: &str) -> Child {
     fs::write(place.path("hosts.toml"), hosts(nodes, &[&["iq", "tune", "channel"]], links)).unwrap();
     let pipeline = examples().join("fm_receiver.toml");
     let set = format!("output={}", place.path("out").display());
@@ -178,6 +178,10 @@ fn mistakes_are_said_before_anything_starts() {
     refused(try_it("[node.a]\nendpoint = \"here\"\nrest = true"), "it must be a host and a port");
     refused(place.onbeat(&["deploy", "no.toml", "no.toml"]), "pipeline `no.toml`: cannot be read");
     refused(place.onbeat(&["node", "--listen", "0.0.0.0:0"]), "other machines could run pipelines here");
+    refused(
+        try_it("[node.a]\nendpoint = \"127.0.0.1:7400\"\nrest = true\noptions = { schedular = \"event\" }"),
+        "`options` of node `a` has the key `schedular`: it can have scheduler, cores",
+    );
     let far = "[node.a]\nendpoint = \"10.0.0.1:7400\"\nrest = true";
     refused(try_it(far), "node `a` at 10.0.0.1:7400 is another machine");
     refused(

@@ -1,7 +1,9 @@
 //! Monitoring of a run: by HTTP, by systemd, on the terminal, in a trace file.
 
+use super::deployed::{NodeProcess, begin, hosts};
 use super::harness::{Place, until, wait};
 use super::screens::Terminal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -21,52 +23,69 @@ impl Running {
     fn start() -> Self {
         let place = Place::new();
         let child = place.start(&["run", "endless.toml", "--metrics", "127.0.0.1:0"]);
-        let mut address = None;
-        until("it says where its metrics are", || {
-            let said = fs::read_to_string(place.path("stderr.txt")).unwrap_or_default();
-            let begin = said.split("http://").nth(1)?;
-            address = begin.split("/metrics\n").next().filter(|_| begin.contains("/metrics\n"))?.parse().ok();
-            address.map(drop)
-        })
-        .expect("it does");
-        Running { place, child, address: address.expect("an address") }
+        let address = address_of_metrics(&place);
+        Running { place, child, address }
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).expect("somebody listens");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time limit");
-        stream
+        connect(self.address)
     }
 
     fn asked(&self, request: &[u8]) -> String {
-        let mut stream = self.connect();
-        // A refused client might not receive the whole answer.
-        let _cut = stream.write_all(request);
-        let mut answer = String::new();
-        let _cut = stream.read_to_string(&mut answer);
-        answer
+        asked(self.address, request)
     }
 
     fn metrics(&self) -> String {
-        let answer = self.asked(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
-        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-        assert!(
-            head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
-            "{head}"
-        );
-        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
-        body.to_string()
+        metrics(self.address)
     }
 
     fn end(mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it lives");
         assert_eq!(wait(&mut self.child), Some(0));
         let record = fs::read_to_string(self.place.path("out/endless.record.json")).expect("a record");
         assert!(record.contains("onbeat-metrics"), "its thread is listed");
         assert!(TcpStream::connect(self.address).is_err(), "nobody listens any more");
     }
+}
+
+/// Waits until the program of this folder says where its metrics are.
+fn address_of_metrics(place: &Place) -> SocketAddr {
+    let mut address = None;
+    until("it says where its metrics are", || {
+        let said = fs::read_to_string(place.path("stderr.txt")).unwrap_or_default();
+        let begin = said.split("http://").nth(1)?;
+        address = begin.split_once("/metrics\n")?.0.parse().ok();
+        address.map(drop)
+    })
+    .expect("it does");
+    address.expect("an address")
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("somebody listens");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time limit");
+    stream
+}
+
+fn asked(address: SocketAddr, request: &[u8]) -> String {
+    let mut stream = connect(address);
+    // A refused client might not receive the whole answer.
+    let _cut = stream.write_all(request);
+    let mut answer = String::new();
+    let _cut = stream.read_to_string(&mut answer);
+    answer
+}
+
+fn metrics(address: SocketAddr) -> String {
+    let answer = asked(address, b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(
+        head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "{head}"
+    );
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    body.to_string()
 }
 
 /// Reads OpenMetrics as its specification has it, as far as it is used here: families one after the other,
@@ -137,6 +156,42 @@ fn metrics_are_read_by_http() {
         assert!(answer.starts_with(status), "{answer}");
     }
     running.end();
+}
+
+#[test]
+fn a_node_has_the_metrics_of_all_its_parts() {
+    let place = Place::new();
+    let nodes = [NodeProcess::start_with(&["--metrics", "127.0.0.1:0"]), NodeProcess::start()];
+    let address = address_of_metrics(&nodes[0].place);
+    assert!(check(&metrics(address)).is_empty(), "nothing runs yet");
+    let fm = begin(&place, &nodes, "");
+    let other = Place::new();
+    fs::write(other.path("hosts.toml"), hosts(&nodes[..1], &[], "")).unwrap();
+    let set = format!("output={}", other.path("out").display());
+    let endless = other.start(&["deploy", "endless.toml", "hosts.toml", "--set", &set]);
+    let runs = |part: &str| {
+        let state = format!("onbeat_run_state{{part=\"{part}\",state=\"running\"}}");
+        move || check(&metrics(address)).contains(&(state.clone(), 1.0)).then_some(())
+    };
+    until("both run", runs("fm-receiver.n0")).unwrap();
+    until("both run", runs("endless.n0")).unwrap();
+    let samples = check(&metrics(address));
+    for operator in ["{part=\"fm-receiver.n0\",operator=\"iq\"", "{part=\"endless.n0\",operator=\"silence\""]
+    {
+        let begin = format!("onbeat_operator_steps_total{operator}");
+        assert_eq!(samples.iter().filter(|(name, _)| name.starts_with(&begin)).count(), 1, "{samples:?}");
+    }
+    // Two of one name could not be told apart.
+    let again = Place::new();
+    fs::write(again.path("hosts.toml"), hosts(&nodes[..1], &[], "")).unwrap();
+    let answer = again.onbeat(&["deploy", "endless.toml", "hosts.toml", "--set", &set]);
+    assert_eq!(answer.status, Some(1), "{answer:?}");
+    assert!(answer.stderr.contains("`endless.n0` runs here already"), "{answer:?}");
+    for mut child in [fm, endless] {
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(wait(&mut child), Some(0));
+    }
+    until("nothing runs", || check(&metrics(address)).is_empty().then_some(())).unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The deployment file: which operator runs on which node.
 
 use crate::settings::is_address;
-use onbeat_runtime::Error;
+use onbeat_runtime::{Error, Pipeline};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,6 +70,9 @@ pub fn is_node_name(name: &str) -> bool {
     (1..=50).contains(&name.len()) && name.chars().all(is_allowed)
 }
 
+/// What of a pipeline `options` cannot replace: it is the same for all nodes.
+const SHARED_KEYS: [&str; 5] = ["name", "operator", "edge", "path", "subgraph"];
+
 /// Keys of the table `link`.
 const LINK_KEYS: [&str; 6] = ["window", "on_cut", "patience", "hold", "heartbeat", "insecure"];
 
@@ -94,6 +97,14 @@ impl Hosts {
             if !is_node_name(name) {
                 let text = format!("{name:?} cannot name a node: use 1 to 50 letters, digits, `-` and `_`");
                 return Err(Error::new(text));
+            }
+            let own = |key: &str| Pipeline::KEYS.contains(&key) && !SHARED_KEYS.contains(&key);
+            if let Some(key) = node.options.keys().find(|key| !own(key)) {
+                let all =
+                    Pipeline::KEYS.iter().copied().filter(|key| own(key)).collect::<Vec<_>>().join(", ");
+                return Err(Error::new(format!(
+                    "`options` of node `{name}` has the key `{key}`: it can have {all}"
+                )));
             }
             for (key, address) in [("endpoint", &node.endpoint), ("links", &node.links())] {
                 if !is_address(address, 1) {

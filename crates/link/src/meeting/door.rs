@@ -42,6 +42,8 @@ struct LinkDoor {
     refusals: Arc<Refusals>,
     /// By the name of the link.
     ends: Mutex<BTreeMap<String, Sender<DoorCaller>>>,
+    /// The last caller that asked for a link which is not here.
+    astray: Mutex<Option<String>>,
     /// Set when its socket has no file any more.
     is_shut: OnceLock<()>,
 }
@@ -111,6 +113,11 @@ impl DoorPlate {
     pub(super) fn refusals(&self) -> Option<String> {
         self.door.refusals.take(&self.door.address)
     }
+
+    /// Who called here for another link, if somebody did.
+    pub(super) fn astray(&self) -> Option<String> {
+        self.door.astray.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Drop for DoorPlate {
@@ -148,6 +155,7 @@ fn open(address: &str, identity: Option<&Arc<NodeIdentity>>, cx: &Context) -> Re
         identity: identity.cloned(),
         refusals: Arc::default(),
         ends: Mutex::default(),
+        astray: Mutex::default(),
         is_shut: OnceLock::new(),
     });
     let theirs = Arc::downgrade(&door);
@@ -254,6 +262,8 @@ impl LinkDoor {
                     self.address,
                     names.join(", ")
                 );
+                let astray = format!("{} called for link `{}`, which is not here", hello.node, hello.link);
+                *self.astray.lock().unwrap_or_else(PoisonError::into_inner) = Some(astray);
                 refuse(&mut stream, LinkRefusal { why, may_retry: true });
             }
         }

@@ -181,7 +181,9 @@ impl MeetingSeat {
 
     /// Why there is no session.
     pub fn why(&self) -> String {
-        self.meeting.state().why.clone().unwrap_or_else(|| "nobody has called".to_string())
+        let known = self.meeting.state().why.clone();
+        let astray = || self.plate.as_ref().and_then(door::DoorPlate::astray);
+        known.or_else(astray).unwrap_or_else(|| "nobody has called".to_string())
     }
 
     /// Returns the other clock, if there is a new estimate.

@@ -33,14 +33,14 @@ fn two_producers_are_no_link() {
 
 #[test]
 fn an_unknown_name_is_said() {
-    let (mut sink, source) = ends("right");
+    let (mut sink, mut source) = ends("right");
     sink.name = "wrong".to_string();
-    sink.patience_ns = 2_000_000_000;
+    (sink.patience_ns, source.patience_ns) = (2_000_000_000, 4_000_000_000);
     let run = consumer::<u64>(source).0.start(&Options::default()).unwrap();
     let error = producer(vec![1_u64], sink).run(&Options::default()).unwrap_err().to_string();
     assert!(error.contains("there is no link `wrong`") && error.contains("`right`"), "{error}");
-    run.stop();
-    run.wait().unwrap();
+    let error = run.wait().unwrap_err().to_string();
+    assert!(error.contains("called for link `wrong`, which is not here"), "{error}");
 }
 
 #[test]

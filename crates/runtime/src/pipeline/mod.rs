@@ -113,6 +113,9 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// The keys and tables of a pipeline file.
+    pub const KEYS: &'static [&'static str] = &entries::TOP_KEYS;
+
     /// Reads, checks and plans the pipeline in the file `path`. No file that it names is opened.
     ///
     /// # Errors
