@@ -108,8 +108,7 @@ impl<T: FileSample> Operator for IqSource<T> {
         let layout = FileLayout::choose(self.format.coding(), T::PARTS, channels, self.channels)
             .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
         let file = SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)?;
-        self.playing.start(self.playing.player(file, Vec::new(), self.rate_hz), cx);
-        Ok(())
+        self.playing.start(self.playing.player(file, Vec::new(), self.rate_hz), cx)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
@@ -120,8 +119,8 @@ impl<T: FileSample> Operator for IqSource<T> {
         self.playing.rate(pace, self.rate_hz, None)
     }
 
-    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        self.playing.stop(cx);
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        self.playing.stop(cx, ending);
         Ok(())
     }
 }
@@ -223,7 +222,8 @@ impl<T: FileSample> Operator for IqSink<T> {
 struct IqSourceParameters {
     /// The file to play.
     path: PathBuf,
-    /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
+    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32` (signed),
+    /// `f32` or `f64` (floating point); from 16 bits on, `_le` (low byte first) or `_be`. Example: `ci16_le`.
     format: SampleFormat,
     /// Samples per second.
     sample_rate: Hertz,
@@ -262,7 +262,8 @@ fn source<T: FileSample>(p: &IqSourceParameters, folders: &Folders) -> Result<Iq
 struct IqSinkParameters {
     /// The file to write; missing folders are created.
     path: PathBuf,
-    /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
+    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32` (signed),
+    /// `f32` or `f64` (floating point); from 16 bits on, `_le` (low byte first) or `_be`. Example: `ci16_le`.
     format: SampleFormat,
     /// Interleaved channels. If there are several, each has its own input: `in0`, `in1`, ...
     #[serde(default = "once")]

@@ -9,7 +9,7 @@
 //! | `sigmf.sink`, `sigmf.sink.real` | complex, real → | writes a SigMF recording: [`SigmfSink`] |
 //! | `iq.source`, `iq.source.real` | → complex, real | plays a headerless sample file: [`IqSource`] |
 //! | `iq.sink`, `iq.sink.real` | complex, real → | writes a headerless sample file: [`IqSink`] |
-//! | `wav.source` | → real | plays a WAV file: [`WavSource`] |
+//! | `wav.source`, `wav.source.complex` | → real, complex | plays a WAV file: [`WavSource`] |
 //! | `wav.sink` | real → | writes a WAV file: [`WavSink`] |
 //! | `npy.source`, `npy.source.complex`, `npy.source.bytes` | → real, complex, bytes | plays a NumPy array frame by frame: [`NpySource`] |
 //! | `npy.sink`, `npy.sink.complex`, `npy.sink.bytes` | real, complex, bytes → | writes a NumPy array: [`NpySink`] |
@@ -111,6 +111,7 @@ mod value_sink;
 mod vectors;
 mod waterfall;
 mod wav;
+mod wav_header;
 mod wav_source;
 
 pub use add::Add;
@@ -153,7 +154,6 @@ pub fn registry() -> Registry {
     let mut registry = Registry::default();
     for kind in [
         wav::kind(),
-        wav_source::kind(),
         png::kind(),
         add::kind(),
         tap::kind(),
@@ -165,6 +165,7 @@ pub fn registry() -> Registry {
         registry.add(kind);
     }
     control::add_kinds(&mut registry);
+    wav_source::add_kinds(&mut registry);
     delay::add_kinds(&mut registry);
     equalizer::add_kinds(&mut registry);
     lanes::add_kinds(&mut registry);

@@ -1,45 +1,70 @@
 //! Plays WAV files.
 
-use crate::format::{Channels, Coding, FileLayout, Number, Playing, SampleFile, once, open, real};
+use crate::check;
+use crate::format::{
+    Channels, FileLayout, FileMark, FileSample, OpenSource, PipeHeader, Playing, SampleFile, is_pipe, once,
+    open_source, real,
+};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
-use hound::{SampleFormat, WavReader};
+use crate::wav_header::{RadioChunk, WavHeader};
+use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Folders, Kind, Operator, Output, Pace, Ports, Rate, Step,
+    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate, Registry, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 
 /// Plays one or all channels of a WAV file at the file's sample rate.
 ///
-/// Integers of 8, 16, 24 and 32 bits are scaled so that full scale is 1; samples of 32-bit floating point are
-/// unchanged. (16-bit samples written by [`WavSink`](crate::WavSink) therefore come back smaller by one part
-/// in 32768.) Samples that are not finite are sent unchanged; a note gives their number at the end. There are
-/// no tags.
-pub struct WavSource {
+/// RIFF, RIFX, RF64 and BW64 files play, regular ones and pipes, with integers of 8 to 32 bits, A-law and µ-law,
+/// scaled so that full scale is 1, and with floating point of 16, 32 and 64 bits, unchanged. (16-bit samples written
+/// by [`WavSink`](crate::WavSink) therefore come back smaller by one part in 32768.) If the header does not say how
+/// long the file is, or says more than there is, it is played to its end; a note says so, and `strict` refuses it.
+/// Samples that are not finite are sent unchanged; a note gives their number at the end.
+///
+/// A source of complex samples takes two channels as in-phase and quadrature, as radio programs write them.
+/// The centre frequency and the time in their chunk `auxi` become tags `core:frequency` and `core:datetime`.
+pub struct WavSource<T: FileSample = f32> {
     /// Samples of the only channel played.
-    pub out: Output<Chunk<f32>>,
+    pub out: Output<Chunk<T>>,
     /// When all channels are played, one output each: `out0`, `out1`, ... instead of `out`.
-    pub outputs: Vec<Output<Chunk<f32>>>,
+    pub outputs: Vec<Output<Chunk<T>>>,
     path: PathBuf,
     channels: Channels,
-    playing: Playing<f32>,
+    sample_rate_hz: Option<f64>,
+    playing: Playing<T>,
 }
 
 impl WavSource {
     /// Plays a file of one channel once, in real time.
     pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::any(path)
+    }
+}
+
+impl WavSource<Complex<f32>> {
+    /// Plays two channels as complex samples once, in real time.
+    pub fn complex(path: impl Into<PathBuf>) -> Self {
+        Self::any(path)
+    }
+}
+
+impl<T: FileSample> WavSource<T> {
+    fn any(path: impl Into<PathBuf>) -> Self {
         WavSource {
             out: Output::default(),
             outputs: Vec::new(),
             path: path.into(),
             channels: Channels::default(),
+            sample_rate_hz: None,
             playing: Playing::once(Pace::Real),
         }
     }
 
-    /// Selects the only channel to play, counted from 0.
+    /// Selects the only channel to play, counted from 0. A channel of complex samples is a pair of the file's.
     pub fn channel(mut self, channel: u64) -> Self {
         self.channels.chosen = Some(channel);
         self.outputs.clear();
@@ -56,6 +81,16 @@ impl WavSource {
         Ok(self)
     }
 
+    /// Sets a sample rate to use instead of the one in the header; a note says if they differ.
+    ///
+    /// # Errors
+    /// When it is not a finite number above 0.
+    pub fn sample_rate(mut self, rate_hz: f64) -> Result<Self, Error> {
+        check::positive("sample_rate", rate_hz)?;
+        self.sample_rate_hz = Some(rate_hz);
+        Ok(self)
+    }
+
     /// Sets the pace; the run's own setting takes precedence.
     pub fn pace(mut self, pace: Pace) -> Self {
         self.playing.pace = pace;
@@ -68,75 +103,123 @@ impl WavSource {
         self
     }
 
-    /// Reads the header. Returns the samples and their rate in hertz.
-    fn open(&self) -> Result<(SampleFile, f64), Error> {
-        let wrong = |text: String| Error::new(format!("{}: {text}", self.path.display()));
-        let broken = |error: &dyn std::fmt::Display| wrong(format!("its WAV header cannot be read: {error}"));
-        let (file, bytes, used) = open(&self.path)?;
-        let reader = WavReader::new(BufReader::new(file)).map_err(|error| match error {
-            hound::Error::Unsupported => wrong(
-                "its samples are compressed or of an unsupported type: supported are integers of 8, 16, 24 \
-                 and 32 bits and floating point of 32 bits"
-                    .into(),
-            ),
-            error => broken(&error),
-        })?;
-        let (spec, numbers) = (reader.spec(), u64::from(reader.len()));
-        let mut file = reader.into_inner();
-        // The four bytes before the samples hold their length.
-        let mut length = [0; 4];
-        let begin = file
-            .seek(SeekFrom::Current(-4))
-            .and_then(|_| file.read_exact(&mut length))
-            .and_then(|()| file.stream_position())
-            .map_err(|error| broken(&error))?;
-        let length = u64::from(u32::from_le_bytes(length));
-        if numbers == 0 {
-            return Err(wrong("its header says that it has no samples".into()));
+    fn wrong(&self, text: impl std::fmt::Display) -> Error {
+        Error::new(format!("{}: {text}", self.path.display()))
+    }
+
+    /// Reads the header.
+    fn open(&self) -> Result<OpenWav, Error> {
+        let source = open_source(&self.path)?;
+        let header = match source.bytes {
+            Some(bytes) => WavHeader::read(&mut BufReader::new(&source.file), Some(bytes)),
+            None => WavHeader::read(&mut PipeHeader::new(&source.file), None),
+        };
+        let header = header.map_err(|text| self.wrong(text))?;
+        let rate_hz = self.sample_rate_hz.unwrap_or(f64::from(header.rate_hz));
+        if rate_hz == 0.0 {
+            return Err(self.wrong("its sample rate is 0 Hz: set `sample_rate`"));
         }
-        if length > bytes.saturating_sub(begin) {
-            return Err(wrong(format!(
-                "its header announces {length} bytes of samples, but the file has {}: it is truncated or \
-                 unfinished; write it again, for example with `sox --ignore-length`",
-                bytes.saturating_sub(begin)
+        Ok(OpenWav { source, header, rate_hz })
+    }
+
+    /// Opens the file, and says what is odd in it.
+    fn begin(&self, cx: &mut Context) -> Result<(SampleFile, Vec<FileMark>, f64), Error> {
+        let OpenWav { source, header, rate_hz } = self.open()?;
+        let parts = T::PARTS as u64;
+        if !header.channels.is_multiple_of(parts) {
+            return Err(self.wrong(format!(
+                "it has {} channels, and complex samples need two each: play it with `wav.source`",
+                header.channels
             )));
         }
-        if spec.sample_rate == 0 {
-            return Err(wrong("its sample rate is 0 Hz: correct it".into()));
+        let (coding, channels) = (header.coding, header.channels / parts);
+        let layout = FileLayout::choose(coding, T::PARTS, channels, self.channels).map_err(|error| {
+            let pair = if T::PARTS == 1 && channels == 2 {
+                "; if they are in-phase and quadrature of a radio, play it with `wav.source.complex`"
+            } else {
+                ""
+            };
+            self.wrong(format!("{error}{pair}"))
+        })?;
+        if f64::from(header.rate_hz) != rate_hz && header.rate_hz != 0 {
+            let text = format!("`sample_rate` is {rate_hz} Hz, and its header says {} Hz", header.rate_hz);
+            cx.note(format!("{}: {text}: the header is ignored", self.path.display()));
         }
-        let whole = |number, full| Coding { number, zero: 0.0, full };
-        let coding = match (spec.sample_format, length / numbers, spec.bits_per_sample) {
-            (SampleFormat::Float, 4, 32) => Coding::F32,
-            (SampleFormat::Int, 1, 1..=8) => Coding { number: Number::U8, zero: 128.0, full: 128.0 },
-            (SampleFormat::Int, 2, 9..=16) => whole(Number::I16, 32768.0),
-            (SampleFormat::Int, 3, 17..=24) => whole(Number::I24, 8_388_608.0),
-            (SampleFormat::Int, 4, 25..=32) => whole(Number::I32, 2_147_483_648.0),
-            (format, size, bits) => {
-                let format = if format == SampleFormat::Int { "integers" } else { "floating point" };
-                return Err(wrong(format!(
-                    "its samples are {format} of {bits} bits in {size} bytes, which is not supported: \
-                     supported are integers of 8, 16, 24 and 32 bits and floating point of 32 bits"
-                )));
-            }
+        let OpenSource { file, bytes, used } = source;
+        let Some(bytes) = bytes else {
+            let length = header.length.unwrap_or(u64::MAX);
+            let marks = marks(header.radio);
+            return Ok((SampleFile::pipe(file, used, self.path.clone(), layout, length)?, marks, rate_hz));
         };
-        let channels = u64::from(spec.channels);
-        let layout = FileLayout::choose(coding, 1, channels, self.channels)
-            .map_err(|error| wrong(error.to_string()))?;
-        let file = file.into_inner();
-        let file = SampleFile::at(file, used, self.path.clone(), layout, begin, numbers / channels)?;
-        Ok((file, f64::from(spec.sample_rate)))
+        let (length, odd) = length(&header, bytes, layout.frame_bytes() as u64);
+        if let Some(odd) = odd {
+            cx.note_odd(format!("{}: {odd}", self.path.display()))?;
+        }
+        let samples = length / layout.frame_bytes() as u64;
+        if samples == 0 {
+            return Err(self.wrong("it has no samples: there is nothing to play"));
+        }
+        let radio = radio(&file, &header, length);
+        let file = SampleFile::at(file, used, self.path.clone(), layout, header.begin, samples)?;
+        Ok((file, marks(radio), rate_hz))
     }
 }
 
-impl Operator for WavSource {
+/// A file whose header was read.
+struct OpenWav {
+    source: OpenSource,
+    header: WavHeader,
+    rate_hz: f64,
+}
+
+/// Bytes of samples to play, and what is odd about them.
+fn length(header: &WavHeader, bytes: u64, frame: u64) -> (u64, Option<String>) {
+    let there = bytes.saturating_sub(header.begin);
+    let (length, odd) = match header.length {
+        Some(length) if length <= there => (length, None),
+        Some(length) => {
+            let text = format!(
+                "its header announces {length} bytes of samples, and the file has {there}: it was cut off; it is played \
+                 to its end"
+            );
+            (there, Some(text))
+        }
+        None => {
+            let text = "its header does not say how long it is: it is played to its end".to_string();
+            (there, Some(text))
+        }
+    };
+    let beyond = length % frame;
+    let cut = (beyond > 0 && odd.is_none())
+        .then(|| format!("the last {beyond} bytes of its samples are no whole frame: they are not played"));
+    (length, odd.or(cut))
+}
+
+/// The chunk of radio programs may be behind the samples, too.
+fn radio(file: &File, header: &WavHeader, length: u64) -> RadioChunk {
+    if header.radio != RadioChunk::default() {
+        return header.radio.clone();
+    }
+    let after = RadioChunk::after(&mut BufReader::new(file), header.begin + length + length % 2);
+    after.unwrap_or_default()
+}
+
+fn marks(radio: RadioChunk) -> Vec<FileMark> {
+    let mark = |key: &str, value| FileMark { sample: 0, channel: None, key: key.into(), value };
+    let frequency =
+        (radio.frequency_hz > 0).then(|| mark("core:frequency", f64::from(radio.frequency_hz).into()));
+    let datetime = radio.datetime.map(|text| mark("core:datetime", text.as_str().into()));
+    frequency.into_iter().chain(datetime).collect()
+}
+
+impl<T: FileSample> Operator for WavSource<T> {
     fn ports(&mut self, p: &mut Ports) {
         show_outputs(p, &mut self.out, &mut self.outputs);
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let (file, rate_hz) = self.open()?;
-        self.playing.start(self.playing.player(file, Vec::new(), rate_hz), cx);
-        Ok(())
+        let (file, marks, rate_hz) = self.begin(cx)?;
+        self.playing.start(self.playing.player(file, marks, rate_hz), cx)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
@@ -144,12 +227,13 @@ impl Operator for WavSource {
     }
 
     fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
-        let (_, rate_hz) = self.open().ok()?;
+        // The header of a pipe can be read only once.
+        let rate_hz = if is_pipe(&self.path) { self.sample_rate_hz? } else { self.open().ok()?.rate_hz };
         self.playing.rate(pace, rate_hz, None)
     }
 
-    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        self.playing.stop(cx);
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        self.playing.stop(cx, ending);
         Ok(())
     }
 }
@@ -158,15 +242,18 @@ impl Operator for WavSource {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WavSourceParameters {
-    /// The file to play.
+    /// The file to play. It can be a pipe.
     path: PathBuf,
     /// The only channel to play, counted from 0.
     #[serde(default)]
     channel: Option<u64>,
     /// Number of channels in the file. If there are several and `channel` is not set, each is played at its
-    /// own output: `out0`, `out1`, ...
+    /// own output: `out0`, `out1`, ... A channel of complex samples is a pair of the file's.
     #[serde(default)]
     channels: Option<u64>,
+    /// Samples per second, overriding the header.
+    #[serde(default)]
+    sample_rate: Option<Hertz>,
     /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
@@ -175,20 +262,26 @@ struct WavSourceParameters {
     repeat: u64,
 }
 
-pub(crate) fn kind() -> Kind {
-    Kind::new(
-        "wav.source",
-        "plays a WAV file",
-        "path = \"audio.wav\"",
-        |p: &WavSourceParameters, folders: &Folders| {
-            let mut source = WavSource::new(folders.input(&p.path)).pace(p.pace).repeat(p.repeat);
-            if let Some(channel) = p.channel {
-                source = source.channel(channel);
-            }
-            match p.channels {
-                Some(channels) => source.channels(channels),
-                None => Ok(source),
-            }
-        },
-    )
+fn source<T: FileSample>(p: &WavSourceParameters, folders: &Folders) -> Result<WavSource<T>, Error> {
+    let mut source = WavSource::any(folders.input(&p.path)).pace(p.pace).repeat(p.repeat);
+    if let Some(channel) = p.channel {
+        source = source.channel(channel);
+    }
+    if let Some(channels) = p.channels {
+        source = source.channels(channels)?;
+    }
+    match p.sample_rate {
+        Some(Hertz(rate_hz)) => source.sample_rate(rate_hz),
+        None => Ok(source),
+    }
+}
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    registry.add(Kind::new("wav.source", "plays a WAV file", "path = \"audio.wav\"", source::<f32>));
+    registry.add(Kind::new(
+        "wav.source.complex",
+        "plays two channels of a WAV file as complex samples: the recording of a radio",
+        "path = \"radio.wav\"",
+        source::<Complex<f32>>,
+    ));
 }

@@ -1,5 +1,6 @@
 //! Opens files for reading: only regular ones, and without blocking.
 
+use super::pipe;
 use onbeat_runtime::{Error, FileUse};
 use std::fs::{self, File, FileType};
 use std::io::{self, Read};
@@ -21,6 +22,32 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64, FileUse), Error> {
     let found = file.metadata().map_err(|error| cannot("open", path, error))?;
     check_type(path, found.file_type())?;
     Ok((file, found.len(), FileUse::reading(path, "an operator")?))
+}
+
+/// What a source plays.
+pub(crate) struct OpenSource {
+    pub file: File,
+    /// Length in bytes; `None` for a pipe.
+    pub bytes: Option<u64>,
+    pub used: FileUse,
+}
+
+/// Opens a regular file or a pipe.
+pub(crate) fn open_source(path: &Path) -> Result<OpenSource, Error> {
+    if is_pipe(path) {
+        return Ok(OpenSource {
+            file: pipe::open(path)?,
+            bytes: None,
+            used: FileUse::reading(path, "an operator")?,
+        });
+    }
+    let (file, bytes, used) = open(path)?;
+    Ok(OpenSource { file, bytes: Some(bytes), used })
+}
+
+/// Whether this is a pipe, whose contents can be read only once.
+pub(crate) fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// Reads a whole text file.

@@ -2,7 +2,7 @@
 
 use super::coding::ArraySample;
 use super::read::SampleFile;
-use onbeat_runtime::{Chunk, Context, Error, Output, Pace, Pacer, Rate, Step, Tag, Value};
+use onbeat_runtime::{Chunk, Context, Ending, Error, Output, Pace, Pacer, Rate, Step, Tag, Value};
 use std::sync::Arc;
 
 /// A tag on one sample of a file.
@@ -42,9 +42,19 @@ impl<T: ArraySample> Playing<T> {
     }
 
     /// Implements [`Operator::start`](onbeat_runtime::Operator::start).
-    pub fn start(&mut self, player: Player<T>, cx: &mut Context) {
+    ///
+    /// # Errors
+    /// When a pipe shall be played more than once.
+    pub fn start(&mut self, player: Player<T>, cx: &mut Context) -> Result<(), Error> {
+        if player.file.ready() < u64::MAX && self.repeat != 1 {
+            let (name, repeat) = (player.file.path().display(), self.repeat);
+            return Err(Error::new(format!(
+                "`repeat` is {repeat}: {name} is a pipe, which can be played once"
+            )));
+        }
         player.start(cx);
         self.player = Some(player);
+        Ok(())
     }
 
     /// Implements [`Operator::step`](onbeat_runtime::Operator::step).
@@ -56,8 +66,9 @@ impl<T: ArraySample> Playing<T> {
     }
 
     /// Implements [`Operator::stop`](onbeat_runtime::Operator::stop): adds notes and closes the file.
-    pub fn stop(&mut self, cx: &mut Context) {
+    pub fn stop(&mut self, cx: &mut Context, ending: Ending) {
         if let Some(player) = self.player.take() {
+            player.file.lose_unread(ending, cx);
             player.stop(cx);
         }
     }
@@ -112,9 +123,13 @@ impl<T: ArraySample> Player<T> {
             };
             self.chunks.push(chunk);
         }
+        if let Some(step) = self.file.receive(cx)? {
+            self.chunks.clear();
+            return Ok(step);
+        }
         let room = self.chunks.iter().map(Chunk::capacity).min().unwrap_or(0) as u64;
         let length = match self.frame {
-            None => room,
+            None => room.min(self.file.ready()),
             Some((samples, _)) if samples <= room => samples,
             Some((samples, shape)) => {
                 return Err(Error::new(format!(

@@ -1,8 +1,9 @@
 //! Reads samples from a file.
 
 use super::coding::{ArraySample, Coding};
-use super::open::{cannot, open};
-use onbeat_runtime::{Chunk, Error, FileUse};
+use super::open::{OpenSource, cannot, open_source};
+use super::pipe::{self, read_arrived};
+use onbeat_runtime::{Chunk, Context, Ending, Error, FileUse, Step};
 use sha2::{Digest, Sha512};
 use std::fs::File;
 use std::io;
@@ -99,15 +100,17 @@ pub(crate) struct SampleFile {
     file: File,
     path: PathBuf,
     layout: FileLayout,
-    /// Start of the samples, start of the unread part, and end of the samples, in bytes.
-    begin: u64,
+    /// The bytes that are samples, the piece that is read, and the first unread byte.
+    pieces: Vec<Range<u64>>,
+    piece: usize,
     next: u64,
-    end: u64,
     buffer: Box<[u8]>,
     /// Part of the buffer that was read but not unpacked, always whole frames.
     filled: Range<usize>,
     /// Buffer for the samples of one channel, if the file has several.
     lane: Box<[u8]>,
+    /// For a pipe: bytes of an incomplete frame, after the filled part of the buffer.
+    rest: Option<usize>,
     _use: FileUse,
 }
 
@@ -121,8 +124,17 @@ impl SampleFile {
         offset: u64,
         count: Option<u64>,
     ) -> Result<Self, Error> {
-        let (file, bytes, used) = open(&path)?;
+        let OpenSource { file, bytes, used } = open_source(&path)?;
         let (name, size) = (path.display(), layout.frame_bytes() as u64);
+        let Some(bytes) = bytes else {
+            if offset > 0 {
+                return Err(Error::new(format!(
+                    "`offset` is {offset}: {name} is a pipe, which begins where it is"
+                )));
+            }
+            let bytes = count.map_or(u64::MAX, |count| count.saturating_mul(size));
+            return Self::pipe(file, used, path, layout, bytes);
+        };
         if bytes == 0 {
             return Err(Error::new(format!("{name} is empty: there are no samples to play")));
         }
@@ -161,34 +173,103 @@ impl SampleFile {
         samples: u64,
     ) -> Result<Self, Error> {
         let frame = layout.frame_bytes();
-        let buffer = vec![0; (BUFFER / frame).max(1) * frame].into();
-        let lane = vec![0; if layout.channels > 1 { LANE } else { 0 }].into();
         let end = samples.checked_mul(frame as u64).and_then(|bytes| begin.checked_add(bytes)).ok_or_else(
             || Error::new(format!("{}: {samples} samples are more than a file can hold", path.display())),
         )?;
-        Ok(SampleFile {
-            samples,
+        let all = begin..end;
+        Ok(Self::pieces(file, used, path, layout, vec![all]))
+    }
+
+    /// Reads these bytes of a file one after the other: each has whole frames, and there is at least one.
+    pub fn pieces(
+        file: File,
+        used: FileUse,
+        path: PathBuf,
+        layout: FileLayout,
+        pieces: Vec<Range<u64>>,
+    ) -> Self {
+        let frame = layout.frame_bytes();
+        let buffer = vec![0; (BUFFER / frame).max(1) * frame].into();
+        let lane = vec![0; if layout.channels > 1 { LANE } else { 0 }].into();
+        let bytes: u64 = pieces.iter().map(|piece| piece.end - piece.start).sum();
+        SampleFile {
+            samples: bytes / frame as u64,
             not_finite: 0,
             file,
             path,
             layout,
-            begin,
-            next: begin,
-            end,
+            next: pieces[0].start,
+            pieces,
+            piece: 0,
             buffer,
             filled: 0..0,
             lane,
+            rest: None,
             _use: used,
-        })
+        }
     }
 
-    /// Compares the whole file with its checksum, if there is one.
-    pub fn verify(&mut self, sha512: Option<&str>) -> Result<(), Error> {
+    /// Reads what comes through a pipe, until it ends or `bytes` of samples have come.
+    pub fn pipe(
+        file: File,
+        used: FileUse,
+        path: PathBuf,
+        layout: FileLayout,
+        bytes: u64,
+    ) -> Result<Self, Error> {
+        let mut pipe = Self::at(file, used, path, layout, 0, 0)?;
+        (pipe.samples, pipe.pieces[0].end, pipe.rest) = (u64::MAX, bytes, Some(0));
+        Ok(pipe)
+    }
+
+    /// For a pipe, reads what has arrived. Returns what to do if no frame has.
+    pub fn receive(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
+        let Some(rest) = self.rest.filter(|_| self.filled.is_empty()) else { return Ok(None) };
+        self.buffer.copy_within(self.filled.end..self.filled.end + rest, 0);
+        let most = usize::try_from(self.pieces[0].end - self.next)
+            .unwrap_or(usize::MAX)
+            .min(self.buffer.len() - rest);
+        let arrived = match most {
+            0 => Some(0),
+            most => read_arrived(&self.file, &mut self.buffer[rest..rest + most])
+                .map_err(|error| cannot("read", &self.path, error))?,
+        };
+        let frame = self.layout.frame_bytes();
+        let have = rest + arrived.unwrap_or(0);
+        self.next += arrived.unwrap_or(0) as u64;
+        (self.filled, self.rest) = (0..have - have % frame, Some(have % frame));
+        match arrived {
+            None => cx.readable(&self.file).map(Some),
+            Some(0) => {
+                cx.lose(rest as u64, "bytes", "the pipe ended in the middle of a sample");
+                self.rest = Some(0);
+                Ok(Some(Step::Done))
+            }
+            Some(_) => Ok(self.filled.is_empty().then_some(Step::Again)),
+        }
+    }
+
+    /// Frames that can be read now: all of a file, and of a pipe those that have arrived.
+    pub fn ready(&self) -> u64 {
+        if self.rest.is_some() { (self.filled.len() / self.layout.frame_bytes()) as u64 } else { u64::MAX }
+    }
+
+    /// Counts what is left in a pipe as lost, unless the run has ended by itself.
+    pub fn lose_unread(&self, ending: Ending, cx: &mut Context) {
+        if let Some(rest) = self.rest.filter(|_| ending != Ending::Ended) {
+            let unread = pipe::unread(&self.file) + (self.filled.len() + rest) as u64;
+            cx.lose(unread, "bytes", "waited in a pipe when the run ended");
+        }
+    }
+
+    /// Compares these bytes of the file with their checksum, if there is one.
+    pub fn verify(&mut self, sha512: Option<&str>, bytes: Range<u64>) -> Result<(), Error> {
         let Some(expected) = sha512 else { return Ok(()) };
         let mut hash = Sha512::new();
-        let mut at = 0;
+        let mut at = bytes.start;
         loop {
-            let count = match self.file.read_at(&mut self.buffer, at) {
+            let most = self.buffer.len().min(usize::try_from(bytes.end - at).unwrap_or(usize::MAX));
+            let count = match self.file.read_at(&mut self.buffer[..most], at) {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -249,7 +330,12 @@ impl SampleFile {
 
     /// Reads the next frames into the buffer, which must be used up.
     fn fill(&mut self) -> Result<(), Error> {
-        let count = self.buffer.len().min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
+        if self.next == self.pieces[self.piece].end {
+            self.piece += 1;
+            self.next = self.pieces[self.piece].start;
+        }
+        let left = self.pieces[self.piece].end - self.next;
+        let count = self.buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         debug_assert!(count > 0, "more is asked for than there are samples");
         self.file.read_exact_at(&mut self.buffer[..count], self.next).map_err(|error| {
             match error.kind() {
@@ -268,7 +354,8 @@ impl SampleFile {
 
     /// Goes back to the first sample.
     pub fn rewind(&mut self) {
-        self.next = self.begin;
+        self.piece = 0;
+        self.next = self.pieces[0].start;
         self.filled = 0..0;
     }
 

@@ -120,7 +120,7 @@ impl SampleWriter {
             cx.note(format!("{clipped} samples exceeded full scale and were clipped: reduce the gain"));
         }
         if not_finite > 0 {
-            let how = if self.coding == Coding::F32 { "unchanged" } else { "as 0" };
+            let how = if self.coding.number.is_float() { "unchanged" } else { "as 0" };
             cx.note(format!("{not_finite} numbers were not finite and were written {how}"));
         }
     }

@@ -16,7 +16,9 @@ pub(super) struct NpyHeader {
     pub coding: Coding,
     /// Components of a sample: 2 for a complex one.
     pub parts: usize,
-    /// Length of each axis, the slowest first.
+    /// Whether the first axis is the fastest in the file, and not the last one.
+    pub is_fortran: bool,
+    /// Length of each axis.
     pub shape: Vec<u64>,
 }
 
@@ -97,23 +99,13 @@ fn parse(text: &str) -> Result<NpyHeader, String> {
     let (Some(descr), Some(fortran), Some(shape)) = (descr, fortran, shape) else {
         return Err("its header lacks one of `descr`, `fortran_order` and `shape`".into());
     };
-    if fortran && shape.len() > 1 {
-        return Err(
-            "its array is in Fortran order (`fortran_order`): save `numpy.ascontiguousarray(a)`".into()
-        );
-    }
     let (coding, parts) = coding(descr)?;
-    Ok(NpyHeader { coding, parts, shape })
+    Ok(NpyHeader { coding, parts, is_fortran: fortran && shape.len() > 1, shape })
 }
 
 fn coding(descr: &str) -> Result<(Coding, usize), String> {
-    let number = match descr.trim_start_matches(['<', '|']) {
-        _ if descr.starts_with('>') => {
-            return Err(format!(
-                "its samples are `{descr}` (big-endian), which is not supported: save `a.astype(\"<{}\")`",
-                &descr[1..]
-            ));
-        }
+    let number = match descr.trim_start_matches(['<', '>', '|', '=']) {
+        "f2" => Number::F16,
         "f4" | "c8" => Number::F32,
         "f8" | "c16" => Number::F64,
         "u1" | "b1" => Number::U8,
@@ -131,7 +123,9 @@ fn coding(descr: &str) -> Result<(Coding, usize), String> {
             ));
         }
     };
-    Ok((Coding::plain(number), if descr.contains('c') { 2 } else { 1 }))
+    let coding = Coding::plain(number);
+    let coding = if descr.starts_with('>') { coding.high_first() } else { coding };
+    Ok((coding, if descr.contains('c') { 2 } else { 1 }))
 }
 
 /// The unread part of a dictionary.
@@ -232,11 +226,6 @@ mod tests {
             format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}")
         };
         for (text, expected) in [
-            (
-                with("'>f4'", "False", "(3,)"),
-                "(big-endian), which is not supported: save `a.astype(\"<f4\")`",
-            ),
-            (with("'<f4'", "True", "(3, 4)"), "numpy.ascontiguousarray"),
             (with("'<U8'", "False", "(3,)"), "`<U8`, which is not supported"),
             (with("[('a', '<f4')]", "False", "(3,)"), "structures"),
             (with("'<f4'", "Perhaps", "(3,)"), "near `Perhaps"),

@@ -5,6 +5,7 @@
 //! [`Info::shape`](onbeat_runtime::Info) holds the lengths of its axes in order, 0 for an unused axis. For
 //! example, an array of shape (100, 480, 640) gives 100 chunks of shape [480, 640, 0].
 
+mod fortran;
 mod header;
 mod sink;
 mod source;

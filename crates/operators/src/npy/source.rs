@@ -1,23 +1,27 @@
 //! Plays NumPy arrays.
 
+use super::fortran;
 use super::header::NpyHeader;
 use crate::check;
 use crate::format::{ArraySample, Coding, FileLayout, Number, Playing, SampleFile, once, open, real};
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate, Registry, Step,
+    Chunk, Context, Ending, Error, FileUse, Folders, Hertz, Kind, Operator, Output, Pace, Ports, Rate,
+    Registry, Step,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::Seek;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Plays the array of an NPY file: samples if it has one axis, otherwise frames, each as one chunk with a
 /// shape.
 ///
-/// Numbers are not scaled: `|u1` 255 becomes 255.0. `<f4`, `<f8`, `|u1`, `|i1`, `|b1` and integers of 16, 32
-/// and 64 bits become real samples, `<c8` and `<c16` complex samples, rounded to 32-bit floating point. A
-/// source of bytes plays `|u1` and `|b1` as they are.
+/// Numbers are not scaled: `|u1` 255 becomes 255.0. `f2`, `f4`, `f8`, `b1` and integers of 8, 16, 32 and 64 bits
+/// become real samples, `c8` and `c16` complex samples, in both byte orders, rounded to 32-bit floating point. A
+/// source of bytes plays `|u1` and `|b1` as they are. An array in Fortran order is brought into time order in
+/// memory before the run. Bytes after the array are noted, and not played.
 /// Samples that are then not finite are sent unchanged; a note gives their number at the end. The sample rate
 /// of a frame is that of its samples.
 pub struct NpySource<T: ArraySample> {
@@ -64,7 +68,8 @@ impl<T: ArraySample> NpySource<T> {
         self
     }
 
-    fn open(&self) -> Result<(SampleFile, Frames), Error> {
+    /// Reads the header, and compares it with the size of the file.
+    fn open(&self) -> Result<OpenNpy, Error> {
         let wrong = |text: String| Error::new(format!("{}: {text}", self.path.display()));
         let (mut file, bytes, used) = open(&self.path)?;
         let header = NpyHeader::read(&mut file).map_err(wrong)?;
@@ -87,15 +92,55 @@ impl<T: ArraySample> NpySource<T> {
         let (Some(samples), Some(expected)) = (samples, expected) else {
             return Err(wrong(format!("its shape {:?} is too large", header.shape)));
         };
-        if bytes - begin != expected {
-            return Err(wrong(format!(
+        let beyond = bytes.saturating_sub(begin).checked_sub(expected).ok_or_else(|| {
+            wrong(format!(
                 "its shape {:?} needs {expected} bytes of samples, but the file has {}: it is truncated or \
                  unfinished; save it again",
                 header.shape,
-                bytes - begin
-            )));
+                bytes.saturating_sub(begin)
+            ))
+        })?;
+        Ok(OpenNpy { file, used, header, layout, frames, begin, samples, beyond })
+    }
+}
+
+/// A file whose header was read.
+struct OpenNpy {
+    file: File,
+    used: FileUse,
+    header: NpyHeader,
+    layout: FileLayout,
+    frames: Frames,
+    /// First byte of the samples.
+    begin: u64,
+    samples: u64,
+    /// Bytes after the array.
+    beyond: u64,
+}
+
+impl OpenNpy {
+    /// Returns the file with the samples in the order in which they are played.
+    fn play(self, path: &Path, cx: &mut Context) -> Result<(SampleFile, Frames), Error> {
+        if self.beyond > 0 {
+            let name = path.display();
+            cx.note(format!("{name}: {} bytes after the array were not played", self.beyond));
         }
-        Ok((SampleFile::at(file, used, self.path.clone(), layout, begin, samples)?, frames))
+        let (file, begin) = if self.header.is_fortran {
+            let bytes = self.layout.frame_bytes();
+            let file =
+                fortran::in_order(&self.file, self.begin, bytes, &self.header.shape).map_err(|error| {
+                    let text = format!(
+                        "{}: cannot bring its array from Fortran order into time order",
+                        path.display()
+                    );
+                    Error::with_source(text, error)
+                })?;
+            (file, 0)
+        } else {
+            (self.file, self.begin)
+        };
+        let file = SampleFile::at(file, self.used, path.to_path_buf(), self.layout, begin, self.samples)?;
+        Ok((file, self.frames))
     }
 }
 
@@ -131,14 +176,13 @@ impl<T: ArraySample> Operator for NpySource<T> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let (file, frames) = self.open()?;
+        let (file, frames) = self.open()?.play(&self.path, cx)?;
         let samples = frames.frame.map_or(1, |(samples, _)| samples);
         let mut player = self.playing.player(file, Vec::new(), self.rate_hz * samples as f64);
         if let Some((samples, shape)) = frames.frame {
             player = player.frames(samples, shape);
         }
-        self.playing.start(player, cx);
-        Ok(())
+        self.playing.start(player, cx)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
@@ -146,13 +190,12 @@ impl<T: ArraySample> Operator for NpySource<T> {
     }
 
     fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
-        let (_, frames) = self.open().ok()?;
-        let frame = frames.frame.map(|(samples, _)| samples);
+        let frame = self.open().ok()?.frames.frame.map(|(samples, _)| samples);
         self.playing.rate(pace, self.rate_hz * frame.unwrap_or(1) as f64, frame)
     }
 
-    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        self.playing.stop(cx);
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        self.playing.stop(cx, ending);
         Ok(())
     }
 }

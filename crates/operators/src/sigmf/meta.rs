@@ -1,42 +1,17 @@
 //! Reading and checking of a recording's metadata.
 
 use super::keys;
-use crate::format::{FileMark, FileSample, SampleFormat, read_text};
+use crate::format::{FileMark, FileSample, SampleFormat};
 use onbeat_runtime::{Error, Value};
 use serde::Deserialize;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-const META: &str = ".sigmf-meta";
-const DATA: &str = ".sigmf-data";
-
-/// Paths of metadata and data, from either path or their common part.
-pub(super) fn paths(path: &Path) -> Result<(PathBuf, PathBuf), Error> {
-    let text = path.to_string_lossy();
-    for other in [".sigmf", ".sigmf-collection"] {
-        if text.ends_with(other) {
-            return Err(Error::new(format!(
-                "{text}: `{other}` files are not supported: unpack it, and give the `{META}` of one \
-                 recording"
-            )));
-        }
-    }
-    let base = text.strip_suffix(META).or(text.strip_suffix(DATA));
-    // A name without a known ending is used as it is, whatever bytes it has.
-    let with = |ending: &str| match base {
-        Some(base) => PathBuf::from(format!("{base}{ending}")),
-        None => {
-            let mut name = path.as_os_str().to_os_string();
-            name.push(ending);
-            PathBuf::from(name)
-        }
-    };
-    Ok((with(META), with(DATA)))
-}
 
 /// A metadata file.
 pub(super) struct SigmfMeta {
     path: PathBuf,
     file: MetaFile,
+    odd: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +39,8 @@ struct Global {
     dataset: Option<String>,
     #[serde(rename = "core:metadata_only", default)]
     metadata_only: bool,
+    #[serde(rename = "core:offset", default)]
+    offset: u64,
     #[serde(rename = "core:trailing_bytes", default)]
     trailing_bytes: u64,
     #[serde(rename = "core:extensions", default)]
@@ -114,8 +91,9 @@ struct Annotation {
 }
 
 impl Annotation {
-    /// Tags of the mark, in an order from which the sink restores the same annotation.
-    fn tags(&self, rate_hz: f64) -> Vec<(&str, Value)> {
+    /// Tags of the mark, in an order from which the sink restores the same annotation. It lasts for at most
+    /// `most` samples.
+    fn tags(&self, rate_hz: f64, most: u64) -> Vec<(&str, Value)> {
         let label = self.label.as_deref();
         if let (Some(key), Some(value)) = (label, &self.value) {
             return vec![(key, value_of(value))];
@@ -130,7 +108,7 @@ impl Annotation {
         let lasts = self.sample_count > 0;
         let others = [
             comment.then(|| (keys::COMMENT, self.comment.as_str().into())),
-            lasts.then(|| (keys::DURATION, (self.sample_count as f64 / rate_hz).into())),
+            lasts.then(|| (keys::DURATION, (self.sample_count.min(most) as f64 / rate_hz).into())),
             number(keys::LOWER_EDGE, self.freq_lower_edge),
             number(keys::UPPER_EDGE, self.freq_upper_edge),
             text(keys::GENERATOR, &self.generator),
@@ -155,59 +133,98 @@ fn value_of(json: &serde_json::Value) -> Value {
 }
 
 impl SigmfMeta {
-    /// Reads a metadata file and checks all that can be checked without the data.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = read_text(path)?;
-        let file = serde_json::from_str(&text).map_err(|error| {
+    /// Reads the text of a metadata file and checks all that can be checked without the data.
+    pub fn read(path: &Path, text: &str) -> Result<Self, Error> {
+        let file = serde_json::from_str(text).map_err(|error| {
             Error::with_source(format!("{} is not SigMF metadata", path.display()), error)
         })?;
-        let meta = SigmfMeta { path: path.to_owned(), file };
+        let mut meta = SigmfMeta { path: path.to_owned(), file, odd: Vec::new() };
         meta.check_global()?;
         meta.check_captures()?;
         Ok(meta)
     }
 
-    fn check_global(&self) -> Result<(), Error> {
+    fn check_global(&mut self) -> Result<(), Error> {
         let global = &self.file.global;
-        if global.version.is_none() {
-            return Err(self.error("`core:version` is missing: it is not SigMF metadata, or not complete"));
-        }
         if global.metadata_only {
             return Err(self.error("`core:metadata_only` is true: there are no samples to play"));
         }
-        if global.dataset.is_some() || global.trailing_bytes > 0 {
-            return Err(self.error(
-                "`core:dataset` or `core:trailing_bytes` is present: data files of other formats are not \
-                 supported; convert it to a plain `.sigmf-data`",
+        if global.version.is_none() {
+            self.odd.push("`core:version` is missing".into());
+        }
+        for needed in global.extensions.iter().filter(|extension| !extension.optional) {
+            self.odd.push(format!(
+                "`core:extensions` says that `{}` is needed to read it, which is unknown here: the samples are played \
+                 as the other fields describe them",
+                needed.name
             ));
         }
-        match global.extensions.iter().find(|extension| !extension.optional) {
-            Some(needed) => Err(self.error(format!(
-                "`core:extensions` says that the data cannot be read without `{}`, which is not supported",
-                needed.name
-            ))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
-    fn check_captures(&self) -> Result<(), Error> {
+    fn check_captures(&mut self) -> Result<(), Error> {
         let captures = &self.file.captures;
-        if let Some(at) = captures.iter().position(|capture| capture.header_bytes > 0) {
-            return Err(self.error(format!(
-                "`core:header_bytes` of capture {at} is {}: only data without headers are supported",
-                captures[at].header_bytes
-            )));
-        }
         if let Some(at) = captures.windows(2).position(|pair| pair[1].sample_start < pair[0].sample_start) {
-            return Err(self.error(format!(
-                "`core:sample_start` of capture {} is {}, before the {} of the capture before it: captures \
-                 must be sorted",
-                at + 1,
-                captures[at + 1].sample_start,
-                captures[at].sample_start
-            )));
+            let (one, other) = (captures[at].sample_start, captures[at + 1].sample_start);
+            if captures.iter().any(|capture| capture.header_bytes > 0) {
+                return Err(self.error(format!(
+                    "`core:sample_start` of capture {} is {other}, before the {one} of the capture before it: captures \
+                     with `core:header_bytes` must be sorted",
+                    at + 1,
+                )));
+            }
+            self.odd.push(format!("its captures are not sorted: one at {other} follows one at {one}"));
         }
         Ok(())
+    }
+
+    /// Name of the file with the samples, if it is not that of the metadata with another ending.
+    pub fn dataset(&self) -> Option<&str> {
+        self.file.global.dataset.as_deref()
+    }
+
+    /// The bytes that are samples, within those of the data file: headers of captures and trailing bytes are
+    /// none. `frame`: bytes of one sample of each channel.
+    pub fn pieces(&mut self, data: Range<u64>, frame: u64) -> Result<Vec<Range<u64>>, Error> {
+        let bytes = data.end - data.start;
+        let trailing = self.file.global.trailing_bytes;
+        let headers: u64 =
+            self.file.captures.iter().fold(0, |sum, capture| capture.header_bytes.saturating_add(sum));
+        let Some(all) = bytes.checked_sub(trailing.saturating_add(headers)) else {
+            return Err(self.error(format!(
+                "`core:header_bytes` and `core:trailing_bytes` are {} together, and the data file has {bytes} bytes: it \
+                 is truncated, or belongs to another recording",
+                trailing.saturating_add(headers)
+            )));
+        };
+        if all < frame {
+            return Err(self.error("the data file is empty: there are no samples to play"));
+        }
+        if all % frame > 0 {
+            self.odd.push(format!(
+                "the data file has {bytes} bytes, which is not a whole number of samples of {frame} bytes: the last {} \
+                 are not played; the file is truncated, or its samples are of another type",
+                all % frame
+            ));
+        }
+        let first = self.file.global.offset;
+        let (mut pieces, mut at, mut left) = (Vec::new(), data.start, all - all % frame);
+        let mut sample = first;
+        for capture in self.file.captures.iter().filter(|capture| capture.header_bytes > 0) {
+            let before = capture.sample_start.saturating_sub(sample).saturating_mul(frame).min(left);
+            pieces.push(at..at + before);
+            (left, sample) = (left - before, capture.sample_start.max(sample));
+            at += before + capture.header_bytes;
+        }
+        pieces.push(at..at + left);
+        pieces.retain(|piece| !piece.is_empty());
+        Ok(pieces)
+    }
+
+    /// What is odd in the metadata, and does not prevent playing it.
+    pub fn take_odd(&mut self) -> Vec<String> {
+        let name = self.path.display();
+        self.odd.drain(..).map(|text| format!("{name}: {text}")).collect()
     }
 
     /// The sample format of the data, which must match the sample type `T`.
@@ -253,53 +270,52 @@ impl SigmfMeta {
         self.file.global.sha512.as_deref()
     }
 
-    /// Marks for captures and annotations, sorted by sample.
-    pub fn marks(&self, samples: u64, rate_hz: f64) -> Result<Vec<FileMark>, Error> {
-        let contradicts = |what: String| {
-            Err(self.error(format!(
-                "the metadata contradict the data: {what}, but the data have {samples} samples: they are \
-                 truncated or belong to another recording"
-            )))
-        };
-        let mut marks = Vec::new();
+    /// Marks for captures and annotations, sorted by sample. What is beyond the samples is left out.
+    pub fn marks(&mut self, samples: u64, rate_hz: f64) -> Result<Vec<FileMark>, Error> {
+        let (first, channels) = (self.file.global.offset, self.channels());
+        // All indices count from that of the first sample.
+        let within = |index: u64| index.checked_sub(first).filter(|sample| *sample < samples);
+        let (mut marks, mut beyond) = (Vec::new(), Vec::new());
         for (at, capture) in self.file.captures.iter().enumerate() {
-            let sample = capture.sample_start;
-            if sample >= samples {
-                return contradicts(format!("capture {at} begins at sample {sample}"));
-            }
+            let Some(sample) = within(capture.sample_start) else {
+                beyond.push(format!("capture {at} at sample {}", capture.sample_start));
+                continue;
+            };
+            let mut mark = |key: &str, value: Value| {
+                marks.push(FileMark { sample, channel: None, key: key.into(), value });
+            };
             if let Some(hz) = capture.frequency {
-                marks.push(FileMark { sample, channel: None, key: keys::FREQUENCY.into(), value: hz.into() });
+                mark(keys::FREQUENCY, hz.into());
             }
             if let Some(datetime) = &capture.datetime {
-                marks.push(FileMark {
-                    sample,
-                    channel: None,
-                    key: keys::DATETIME.into(),
-                    value: datetime.as_str().into(),
-                });
+                mark(keys::DATETIME, datetime.as_str().into());
             }
         }
         for (at, annotation) in self.file.annotations.iter().enumerate() {
-            let (sample, label) = (annotation.sample_start, annotation.label.as_deref());
-            // An annotation without a length marks at least its first sample.
-            let end = sample.saturating_add(annotation.sample_count.max(1));
-            if end > samples {
-                let name = label.map_or(String::new(), |label| format!(" (`{label}`)"));
-                return contradicts(format!("annotation {at}{name} ends with sample {}", end - 1));
-            }
-            let (tags, channel) = (annotation.tags(rate_hz), annotation.channel);
-            if let Some(channel) = channel.filter(|&channel| channel >= self.channels()) {
+            let name = annotation.label.as_ref().map_or(String::new(), |label| format!(" (`{label}`)"));
+            let Some(sample) = within(annotation.sample_start) else {
+                beyond.push(format!("annotation {at}{name} at sample {}", annotation.sample_start));
+                continue;
+            };
+            let channel = annotation.channel;
+            if let Some(channel) = channel.filter(|&channel| channel >= channels) {
                 return Err(self.error(format!(
-                    "`onbeat:channel` of annotation {at} is {channel}: there are {}, counted from 0",
-                    self.channels()
+                    "`onbeat:channel` of annotation {at} is {channel}: there are {channels}, counted from 0"
                 )));
             }
-            marks.extend(tags.into_iter().map(|(key, value)| FileMark {
-                sample,
-                channel,
-                key: key.into(),
-                value,
-            }));
+            let tags = annotation.tags(rate_hz, samples - sample).into_iter();
+            marks.extend(tags.map(|(key, value)| FileMark { sample, channel, key: key.into(), value }));
+            if annotation.sample_count > samples - sample {
+                beyond.push(format!("the end of annotation {at}{name}"));
+            }
+        }
+        if let Some(one) = beyond.first() {
+            let more =
+                if beyond.len() > 1 { format!(" and {} more", beyond.len() - 1) } else { String::new() };
+            self.odd.push(format!(
+                "the metadata contradict the data: {one}{more} lies outside of the {samples} samples and is left out; \
+                 they are truncated, or belong to another recording"
+            ));
         }
         // A stable sort: marks of one sample stay in the order of the file.
         marks.sort_by_key(|mark| mark.sample);

@@ -1,6 +1,6 @@
 //! SigMF recordings: samples in one file, their description in another.
 //!
-//! `meta` reads and checks the metadata, `source` plays a recording, `sink` writes one, and `notes` converts
+//! `place` finds the two files, `meta` reads and checks the metadata, `source` plays a recording, `sink` writes one, and `notes` converts
 //! tags to annotations.
 //!
 //! # Tags and annotations
@@ -21,6 +21,7 @@
 
 mod meta;
 mod notes;
+mod place;
 mod sink;
 mod source;
 

@@ -1,7 +1,7 @@
 //! Writes SigMF recordings.
 
-use super::meta;
 use super::notes::Notes;
+use super::place;
 use crate::flush_timer::FlushTimer;
 use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
@@ -161,7 +161,7 @@ impl<T: FileSample> Operator for SigmfSink<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        let (meta_path, data_path) = meta::paths(&self.path)?;
+        let (meta_path, data_path) = place::paths(&self.path)?;
         let data = SampleWriter::create(&data_path, self.format.coding(), true)?;
         self.files = Some((data, PartFile::create(&meta_path)?));
         Ok(())
@@ -237,7 +237,8 @@ struct SigmfSinkParameters {
     /// The recording: its `.sigmf-meta` or `.sigmf-data` file, or the common part of both names; missing
     /// folders are created.
     path: PathBuf,
-    /// Sample format: complex `cu8`, `ci8`, `ci16_le`, `cf32_le`; real `ru8`, `ri8`, `ri16_le`, `rf32_le`.
+    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32` (signed),
+    /// `f32` or `f64` (floating point); from 16 bits on, `_le` (low byte first) or `_be`. Example: `ci16_le`.
     /// Without it, floating point.
     #[serde(default)]
     format: Option<SampleFormat>,

@@ -1,6 +1,6 @@
 //! Plays SigMF recordings.
 
-use super::meta::{self, SigmfMeta};
+use super::place::{open_data, read_meta};
 use crate::check;
 use crate::format::{Channels, FileLayout, FileSample, Player, Playing, SampleFile, once, real};
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
@@ -34,7 +34,7 @@ pub struct SigmfSource<T: FileSample = Complex<f32>> {
 
 impl SigmfSource {
     /// Plays a recording of complex samples once, in real time. The path is that of the `.sigmf-meta` or the
-    /// `.sigmf-data`, or their common part.
+    /// `.sigmf-data`, their common part, or that of a `.sigmf` archive.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::any(path)
     }
@@ -115,19 +115,21 @@ impl<T: FileSample> SigmfSource<T> {
         self.open().map(drop)
     }
 
-    fn open(&self) -> Result<Player<T>, Error> {
-        let (meta_path, data_path) = meta::paths(&self.path)?;
-        let meta = SigmfMeta::read(&meta_path)?;
+    /// Opens the recording. Returns what is odd in it, too.
+    fn open(&self) -> Result<(Player<T>, Vec<String>), Error> {
+        let mut meta = read_meta(&self.path)?;
         let rate_hz = meta.rate_hz(self.sample_rate_hz)?;
         let format = meta.format::<T>()?;
         let layout = FileLayout::choose(format.coding(), T::PARTS, meta.channels(), self.channels)
             .map_err(|error| meta.error(format!("`core:num_channels`: {error}")))?;
-        let mut file = SampleFile::open(data_path, format.name(), layout, 0, None)?;
+        let data = open_data(&self.path, &meta)?;
+        let pieces = meta.pieces(data.bytes.clone(), layout.frame_bytes() as u64)?;
+        let mut file = SampleFile::pieces(data.file, data.used, data.path, layout, pieces);
         let marks = meta.marks(file.samples, rate_hz)?;
         if self.verify {
-            file.verify(meta.sha512())?;
+            file.verify(meta.sha512(), data.bytes)?;
         }
-        Ok(self.playing.player(file, marks, rate_hz))
+        Ok((self.playing.player(file, marks, rate_hz), meta.take_odd()))
     }
 }
 
@@ -137,9 +139,11 @@ impl<T: FileSample> Operator for SigmfSource<T> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let player = self.open()?;
-        self.playing.start(player, cx);
-        Ok(())
+        let (player, odd) = self.open()?;
+        for text in odd {
+            cx.note_odd(text)?;
+        }
+        self.playing.start(player, cx)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
@@ -147,13 +151,12 @@ impl<T: FileSample> Operator for SigmfSource<T> {
     }
 
     fn rate(&self, pace: Option<Pace>) -> Option<Rate> {
-        let (meta_path, _) = meta::paths(&self.path).ok()?;
-        let rate_hz = SigmfMeta::read(&meta_path).ok()?.rate_hz(self.sample_rate_hz).ok()?;
+        let rate_hz = read_meta(&self.path).ok()?.rate_hz(self.sample_rate_hz).ok()?;
         self.playing.rate(pace, rate_hz, None)
     }
 
-    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        self.playing.stop(cx);
+    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        self.playing.stop(cx, ending);
         Ok(())
     }
 }
@@ -162,7 +165,7 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SigmfSourceParameters {
-    /// The recording: its `.sigmf-meta` or `.sigmf-data` file, or the common part of both names.
+    /// The recording: its `.sigmf-meta` or `.sigmf-data` file, the common part of both names, or a `.sigmf` archive.
     path: PathBuf,
     /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]

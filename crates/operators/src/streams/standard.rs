@@ -4,13 +4,15 @@
 //! with the shell.
 
 use super::patience::{is_over, over_at_ns};
+use crate::format::{is_ready, read_arrived};
 use onbeat_runtime::{Context, Ending, Error, Input, Message, Step};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Bytes that a writable pipe takes without blocking: `PIPE_BUF`.
 const PIPE_BYTES: usize = 4096;
@@ -75,13 +77,10 @@ impl Stdin {
     /// Reads what has arrived, at most as much as fits `bytes`.
     pub fn read(&mut self, bytes: &mut [u8]) -> Result<Read, Error> {
         let stdin = io::stdin();
-        if !is_ready(stdin.as_fd(), PollFlags::IN) {
-            return Ok(Read::Nothing);
-        }
-        match rustix::io::read(stdin.as_fd(), bytes) {
-            Ok(0) => Ok(Read::End),
-            Ok(count) => Ok(Read::Bytes(count)),
-            Err(Errno::INTR | Errno::AGAIN) => Ok(Read::Nothing),
+        match read_arrived(&stdin, bytes) {
+            Ok(None) => Ok(Read::Nothing),
+            Ok(Some(0)) => Ok(Read::End),
+            Ok(Some(count)) => Ok(Read::Bytes(count)),
             Err(error) => Err(Error::with_source("cannot read stdin", error)),
         }
     }
@@ -116,7 +115,7 @@ impl Stdout {
         let mut done = 0;
         while done < bytes.len() {
             let most = if self.is_file { usize::MAX } else { PIPE_BYTES };
-            if !self.is_file && !is_ready(stdout.as_fd(), PollFlags::OUT) {
+            if !self.is_file && !is_ready(&stdout, PollFlags::OUT, Duration::ZERO) {
                 return Ok(WriteOutcome::Part(done));
             }
             match rustix::io::write(stdout.as_fd(), &bytes[done..bytes.len().min(done.saturating_add(most))])
@@ -130,15 +129,6 @@ impl Stdout {
         }
         Ok(WriteOutcome::All)
     }
-}
-
-/// Whether a read or write would not block. Also true at the end of the stream or after an error, which the
-/// call itself reports.
-fn is_ready(fd: impl AsFd, what: PollFlags) -> bool {
-    let mut fds = [PollFd::new(&fd, what)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // If polling fails, the call itself reports the error.
-    poll(&mut fds, Some(&at_once)).map_or(true, |ready| ready > 0)
 }
 
 /// Bytes waiting to be written to stdout.

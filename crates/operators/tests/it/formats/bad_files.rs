@@ -49,6 +49,10 @@ fn what_is_no_file_is_refused_by_all() {
             ("loop", "Too many levels of symbolic links"),
             ("file/a", "Not a directory"),
         ] {
+            // Samples play from pipes, too; the shape of an array belongs to a whole file.
+            if name == "pipe" && !kind.starts_with("npy") {
+                continue;
+            }
             let text = refusal(kind, &at(name), "");
             assert!(text.contains(expected), "{kind}, {name}: {text}");
         }
@@ -92,7 +96,7 @@ fn formats_of_the_other_kind_are_refused() {
         ),
         ("iq.sink", "format = \"ri8\"", "use `iq.sink.real`"),
         ("sigmf.sink.real", "format = \"ci8\"", "use `sigmf.sink`"),
-        ("iq.sink", "format = \"cu16_le\"", "unknown variant `cu16_le`"),
+        ("iq.sink", "format = \"cu12_le\"", "unknown variant `cu12_le`"),
         ("iq.source", "format = \"cu8\"\nsample_rate = 0", "`sample_rate` is 0"),
         ("npy.source", "rate = -1", "`rate` is -1"),
         ("png.sink", "min = 2\nmax = 1", "`max` is 1: it must be above `min`, which is 2"),
@@ -130,18 +134,15 @@ fn bad_wav_files_are_refused() {
     for (bytes, expected) in [
         (vec![], "its WAV header cannot be read"),
         (b"RIFF".to_vec(), "its WAV header cannot be read"),
-        (b"what is this, not a WAV file at all".to_vec(), "no RIFF tag found"),
-        (
-            wav(1, 1, 16, 100, 98),
-            "its header announces 100 bytes of samples, but the file has 98: it is truncated",
-        ),
-        (wav(1, 1, 16, u32::MAX - 1, 98), "but the file has 98"),
-        (wav(1, 1, 16, 99, 99), "data chunk length is not a multiple of sample size"),
-        (wav(1, 2, 16, 6, 6), "invalid data chunk length"),
-        (wav(1, 1, 16, 0, 0), "its header says that it has no samples"),
-        (wav(1, 0, 16, 4, 4), "zero channels"),
-        (wav(2, 1, 16, 4, 4), "its samples are compressed"),
-        (wav(3, 1, 64, 8, 8), "bits per sample is not 32"),
+        (b"what is this, not a WAV file at all".to_vec(), "it is not a WAV file: it begins with `what`"),
+        (b"RIFF\x04\0\0\0AVI ".to_vec(), "its type is not `WAVE`"),
+        (wav(1, 1, 16, 0, 0)[..36].to_vec(), "there is no `data` chunk"),
+        (wav(1, 1, 16, 0, 0), "there is nothing to play"),
+        (wav(1, 1, 16, 1, 1), "there is nothing to play"),
+        (wav(1, 0, 16, 4, 4), "its header says that it has no channels"),
+        (wav(2, 1, 16, 4, 4), "of type 2 with 16 bits in 2 bytes, which is not supported"),
+        (wav(3, 1, 24, 8, 8), "of type 3 with 24 bits in 3 bytes"),
+        (wav(1, 1, 0, 8, 8), "of type 1 with 0 bits"),
         (
             wav(1, 2, 16, 8, 8),
             "it has 2 channels: choose one with `channel`, from 0 to 1, or play all, each at its own output, \
@@ -178,14 +179,12 @@ fn bad_arrays_are_refused() {
             npy("<f4", "(7,)", &data, 1),
             "its shape [7] needs 28 bytes of samples, but the file has 24: it is truncated",
         ),
-        (npy("<f4", "(5,)", &data, 1), "needs 20 bytes"),
         (npy("<f4", "(0, 3)", &[], 1), "has an axis of length 0: there is nothing to play"),
         (npy("<f4", "()", &data, 1), "it is a single number"),
         (npy("<f4", "(1, 1, 1, 1, 6)", &data, 1), "it has 5 axes"),
         (npy("<f4", "(2, 4294967296, 4294967296, 4294967296)", &data, 1), "is too large"),
         (npy("<f4", "(9223372036854775807, 2, 2)", &data, 1), "is too large"),
         (npy("<f4", "(9223372036854775807,)", &data, 1), "is too large"),
-        (npy(">f4", "(6,)", &data, 1), "(big-endian)"),
         (npy("<c8", "(3,)", &data, 1), "its samples are complex: play it with `npy.source.complex`"),
         (npy("|O", "(3,)", &data, 1), "`|O`, which is not supported"),
     ] {

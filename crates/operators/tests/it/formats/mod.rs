@@ -5,6 +5,7 @@ mod annotations;
 pub mod arrays;
 mod bad_files;
 mod channels;
+mod odd_files;
 mod pictures;
 mod samples;
 mod waterfall;

@@ -13,10 +13,11 @@ use std::fs;
 use std::path::Path;
 
 /// Bytes per sample.
-fn size(format: SampleFormat) -> usize {
+pub fn size(format: SampleFormat) -> usize {
     let number = match format.name().trim_start_matches(['c', 'r']) {
         "u8" | "i8" => 1,
-        "i16_le" => 2,
+        name if name.contains("16") => 2,
+        name if name.contains("64") => 8,
         _ => 4,
     };
     number * format.parts()
@@ -41,6 +42,15 @@ where
     Ok(())
 }
 
+/// Formats all of whose numbers are samples of 32-bit floating point.
+pub fn exact() -> Vec<SampleFormat> {
+    let is_exact = |format: &SampleFormat| {
+        let name = &format.name()[1..];
+        !name.contains("64") && (name.starts_with('f') || !name.contains("32"))
+    };
+    SampleFormat::ALL.into_iter().filter(is_exact).collect()
+}
+
 /// Bytes of all values, the same for the same seed.
 pub fn bytes_of(seed: u64, length: usize) -> Vec<u8> {
     let mut dice = Dice::new(seed);
@@ -56,7 +66,7 @@ proptest! {
     fn bytes_come_back(
         // More than the 64 KiB of one read.
         (length, seed) in (8usize..200_000, any::<u64>()),
-        format in prop::sample::select(&SampleFormat::ALL[..]),
+        format in prop::sample::select(exact()),
         channels in 1u64..4,
         channel in 0u64..4,
         quantum in prop::sample::select(&[64usize, 1000, 16 << 10][..]),
@@ -93,7 +103,7 @@ proptest! {
     #[test]
     fn samples_come_back(
         samples in prop::collection::vec((-1.0f32..=1.0, -1.0f32..=1.0), 1..3000),
-        format in prop::sample::select(&SampleFormat::ALL[..4]),
+        format in prop::sample::select(&SampleFormat::ALL[..14]),
         length in 1usize..700,
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -109,7 +119,12 @@ proptest! {
         let step = match format {
             SampleFormat::Cu8 => 0.5001 / 127.5,
             SampleFormat::Ci8 => 1.0 / 128.0,
-            SampleFormat::Ci16Le => 1.0 / 32768.0,
+            SampleFormat::Ci16Le | SampleFormat::Ci16Be | SampleFormat::Cu16Le | SampleFormat::Cu16Be => {
+                1.0 / 32768.0
+            }
+            SampleFormat::Ci32Le | SampleFormat::Ci32Be | SampleFormat::Cu32Le | SampleFormat::Cu32Be => {
+                1.0 / 2_147_483_648.0
+            }
             _ => 0.0,
         };
         for (read, sample) in played.iter().zip(&samples) {

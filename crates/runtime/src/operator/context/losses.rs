@@ -120,6 +120,20 @@ impl Context {
         Ok(())
     }
 
+    /// Notes something odd in what the operator was given, such as a header that contradicts its file, and how
+    /// it is taken.
+    ///
+    /// # Errors
+    /// If the graph is [`strict`](crate::Options::strict).
+    pub fn note_odd(&mut self, text: impl Into<String>) -> Result<(), Error> {
+        let text = text.into();
+        if self.losses.strict {
+            return Err(Error::new(format!("strict: {text}")));
+        }
+        self.note(text);
+        Ok(())
+    }
+
     /// Reports a link with another run, at its end. The record lists it.
     pub fn report_link(&mut self, link: LinkRecord) {
         self.losses.links.push(link);
