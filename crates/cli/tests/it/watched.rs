@@ -120,7 +120,8 @@ fn check(text: &str) -> Vec<(String, f64)> {
         };
         assert!(allowed.contains(&suffix), "{line}: {suffix} of a {}", family.1);
         if suffix == "_bucket" {
-            let of = name.split("le=").next().unwrap_or_default().to_string();
+            // The bound comes first, then what else belongs to the series.
+            let of = name.split_once("\",").unwrap_or_default().1.to_string();
             assert!(last.0 != of || last.1 <= value, "buckets fall: {line}");
             last = (of, value);
         }
