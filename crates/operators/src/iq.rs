@@ -222,7 +222,8 @@ impl<T: FileSample> Operator for IqSink<T> {
 struct IqSourceParameters {
     /// The file to play.
     path: PathBuf,
-    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32` (signed),
+    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32`
+    /// (signed),
     /// `f32` or `f64` (floating point); from 16 bits on, `_le` (low byte first) or `_be`. Example: `ci16_le`.
     format: SampleFormat,
     /// Samples per second.
@@ -262,7 +263,8 @@ fn source<T: FileSample>(p: &IqSourceParameters, folders: &Folders) -> Result<Iq
 struct IqSinkParameters {
     /// The file to write; missing folders are created.
     path: PathBuf,
-    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32` (signed),
+    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32`
+    /// (signed),
     /// `f32` or `f64` (floating point); from 16 bits on, `_le` (low byte first) or `_be`. Example: `ci16_le`.
     format: SampleFormat,
     /// Interleaved channels. If there are several, each has its own input: `in0`, `in1`, ...

@@ -47,7 +47,7 @@ impl RadioChunk {
     /// Looks for the chunk behind the samples. `at` is the first byte after them.
     pub fn after(file: &mut (impl Read + io::Seek), at: u64) -> Option<Self> {
         file.seek(io::SeekFrom::Start(at)).ok()?;
-        let mut scan = Scan { file, at: 0, is_high_first: false };
+        let mut scan = ChunkScan { file, at: 0, is_high_first: false };
         loop {
             let (id, size) = scan.chunk().ok()?;
             if id == *b"auxi" {
@@ -62,7 +62,7 @@ impl WavHeader {
     /// Reads a header up to the first sample. `whole` is the length of the file, if it is known. The error is
     /// for users; the caller adds the file name.
     pub fn read(file: &mut impl Read, whole: Option<u64>) -> Result<Self, String> {
-        let mut scan = Scan { file, at: 0, is_high_first: false };
+        let mut scan = ChunkScan { file, at: 0, is_high_first: false };
         let cut = |error: io::Error| format!("its WAV header cannot be read: {error}");
         let begin: [u8; 4] = scan.array().map_err(cut)?;
         scan.is_high_first = begin == *b"RIFX";
@@ -84,7 +84,7 @@ impl WavHeader {
             match &id {
                 b"data" => break size,
                 b"fmt " => {
-                    format = Some(WavFormat::read(&scan.body(size).map_err(cut)?, scan.is_high_first)?);
+                    format = Some(WavFormatChunk::read(&scan.body(size).map_err(cut)?, scan.is_high_first)?);
                 }
                 b"ds64" => {
                     let body = scan.body(size).map_err(cut)?;
@@ -94,7 +94,7 @@ impl WavHeader {
                 _ => scan.skip(size + size % 2).map_err(no_data)?,
             }
         };
-        let Some(WavFormat { coding, channels, rate_hz }) = format else {
+        let Some(WavFormatChunk { coding, channels, rate_hz }) = format else {
             return Err("its samples come before their format (`fmt ` chunk)".into());
         };
         let length = match (length, long) {
@@ -109,13 +109,13 @@ impl WavHeader {
 }
 
 /// The chunk `fmt `.
-struct WavFormat {
+struct WavFormatChunk {
     coding: Coding,
     channels: u64,
     rate_hz: u32,
 }
 
-impl WavFormat {
+impl WavFormatChunk {
     fn read(body: &[u8], is_high_first: bool) -> Result<Self, String> {
         if body.len() < 16 {
             return Err(format!("its `fmt ` chunk has {} bytes: it needs at least 16", body.len()));
@@ -154,18 +154,18 @@ impl WavFormat {
             }
         };
         let coding = if is_high_first { coding.high_first() } else { coding };
-        Ok(WavFormat { coding, channels: channels.into(), rate_hz })
+        Ok(WavFormatChunk { coding, channels: channels.into(), rate_hz })
     }
 }
 
 /// Reads a header from its begin to its end.
-struct Scan<'f, R> {
+struct ChunkScan<'f, R> {
     file: &'f mut R,
     at: u64,
     is_high_first: bool,
 }
 
-impl<R: Read> Scan<'_, R> {
+impl<R: Read> ChunkScan<'_, R> {
     fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.file.read_exact(&mut bytes)?;

@@ -19,11 +19,12 @@ use std::path::PathBuf;
 
 /// Plays one or all channels of a WAV file at the file's sample rate.
 ///
-/// RIFF, RIFX, RF64 and BW64 files play, regular ones and pipes, with integers of 8 to 32 bits, A-law and µ-law,
-/// scaled so that full scale is 1, and with floating point of 16, 32 and 64 bits, unchanged. (16-bit samples written
-/// by [`WavSink`](crate::WavSink) therefore come back smaller by one part in 32768.) If the header does not say how
-/// long the file is, or says more than there is, it is played to its end; a note says so, and `strict` refuses it.
-/// Samples that are not finite are sent unchanged; a note gives their number at the end.
+/// RIFF, RIFX, RF64 and BW64 files play, regular ones and pipes, with integers of 8 to 32 bits, A-law and
+/// µ-law, scaled so that full scale is 1, and with floating point of 16, 32 and 64 bits, unchanged. (16-bit
+/// samples written by [`WavSink`](crate::WavSink) therefore come back smaller by one part in 32768.) If the
+/// header does not say how long the file is, or says more than there is, it is played to its end; a note says
+/// so, and `strict` refuses it. Samples that are not finite are sent unchanged; a note gives their number at
+/// the end.
 ///
 /// A source of complex samples takes two channels as in-phase and quadrature, as radio programs write them.
 /// The centre frequency and the time in their chunk `auxi` become tags `core:frequency` and `core:datetime`.
@@ -64,7 +65,8 @@ impl<T: FileSample> WavSource<T> {
         }
     }
 
-    /// Selects the only channel to play, counted from 0. A channel of complex samples is a pair of the file's.
+    /// Selects the only channel to play, counted from 0. A channel of complex samples is a pair of the
+    /// file's.
     pub fn channel(mut self, channel: u64) -> Self {
         self.channels.chosen = Some(channel);
         self.outputs.clear();
@@ -108,7 +110,7 @@ impl<T: FileSample> WavSource<T> {
     }
 
     /// Reads the header.
-    fn open(&self) -> Result<OpenWav, Error> {
+    fn open(&self) -> Result<ReadWav, Error> {
         let source = open_source(&self.path)?;
         let header = match source.bytes {
             Some(bytes) => WavHeader::read(&mut BufReader::new(&source.file), Some(bytes)),
@@ -119,12 +121,12 @@ impl<T: FileSample> WavSource<T> {
         if rate_hz == 0.0 {
             return Err(self.wrong("its sample rate is 0 Hz: set `sample_rate`"));
         }
-        Ok(OpenWav { source, header, rate_hz })
+        Ok(ReadWav { source, header, rate_hz })
     }
 
     /// Opens the file, and says what is odd in it.
     fn begin(&self, cx: &mut Context) -> Result<(SampleFile, Vec<FileMark>, f64), Error> {
-        let OpenWav { source, header, rate_hz } = self.open()?;
+        let ReadWav { source, header, rate_hz } = self.open()?;
         let parts = T::PARTS as u64;
         if !header.channels.is_multiple_of(parts) {
             return Err(self.wrong(format!(
@@ -166,7 +168,7 @@ impl<T: FileSample> WavSource<T> {
 }
 
 /// A file whose header was read.
-struct OpenWav {
+struct ReadWav {
     source: OpenSource,
     header: WavHeader,
     rate_hz: f64,
@@ -191,7 +193,7 @@ fn length(header: &WavHeader, bytes: u64, frame: u64) -> (u64, Option<String>) {
     };
     let beyond = length % frame;
     let cut = (beyond > 0 && odd.is_none())
-        .then(|| format!("the last {beyond} bytes of its samples are no whole frame: they are not played"));
+        .then(|| format!("the last {beyond} bytes of its samples are not a whole frame, and are not played"));
     (length, odd.or(cut))
 }
 

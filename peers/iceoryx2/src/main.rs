@@ -1,9 +1,10 @@
-//! The time of an echo through plain iceoryx2 between two processes: what `link_echo` over `unix:` is compared
-//! with.
+//! The time of an echo through plain iceoryx2 between two processes: what `link_echo` over `unix:` is
+//! compared with.
 //!
-//! Arguments: bytes of a message, messages per second, number of messages, and `parked` or `spinning`. A parked
-//! end waits for an event of iceoryx2, which the other one sends after each message; a spinning end looks for
-//! the next message all the time. Samples are loaned and not written, as `link_echo` does not write its chunks.
+//! Arguments: bytes of a message, messages per second, number of messages, and `parked` or `spinning`. A
+//! parked end waits for an event of iceoryx2, which the other one sends after each message; a spinning end
+//! looks for the next message all the time. Samples are loaned and not written, as `link_echo` does not write
+//! its chunks.
 
 use iceoryx2::port::{listener::Listener, notifier::Notifier, publisher::Publisher, subscriber::Subscriber};
 use iceoryx2::prelude::*;
@@ -41,7 +42,8 @@ impl End {
 
     fn send(&self, bytes: usize) -> Result<(), Failure> {
         let sample = self.publisher.loan_slice_uninit(bytes)?;
-        // SAFETY: the memory is a mapped file, which the kernel has filled with zeros; any byte is a valid `u8`.
+        // SAFETY: the memory is a mapped file, which the kernel has filled with zeros; any byte is a valid
+        // `u8`.
         unsafe { sample.assume_init() }.send()?;
         if self.is_parked {
             self.notifier.notify()?;

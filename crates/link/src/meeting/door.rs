@@ -114,7 +114,7 @@ impl DoorPlate {
         self.door.refusals.take(&self.door.address)
     }
 
-    /// Who called here for another link, if somebody did.
+    /// The last caller for a link that is not here.
     pub(super) fn astray(&self) -> Option<String> {
         self.door.astray.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

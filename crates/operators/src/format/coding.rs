@@ -13,7 +13,8 @@ pub trait ArraySample: Sample {
     const IS_BYTE: bool = false;
 }
 
-/// A sample that files of every [`SampleFormat`](super::SampleFormat) can hold: one number, or the two of a complex sample.
+/// A sample that files of every [`SampleFormat`](super::SampleFormat) can hold: one number, or the two of a
+/// complex sample.
 pub trait FileSample: ArraySample {}
 
 impl ArraySample for u8 {

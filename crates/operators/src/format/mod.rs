@@ -1,7 +1,7 @@
 //! Sample files: number formats, and the parts that file sources and sinks share.
 //!
-//! `types` is the table of sample types, `coding` converts bytes to samples and back. `read` and `write` do so with files. `play` adds pace and
-//! tags for sources.
+//! `types` is the table of sample types, `coding` converts bytes to samples and back. `read` and `write` do
+//! so with files. `play` adds pace and tags for sources.
 
 mod coding;
 mod open;

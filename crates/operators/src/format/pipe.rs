@@ -25,8 +25,9 @@ pub(crate) fn read_arrived(file: &impl AsFd, bytes: &mut [u8]) -> io::Result<Opt
     }
 }
 
-/// Whether a read or write does not block, after this time at the latest. Also true at the end of the stream or
-/// after an error, which the call itself reports; a pipe that nobody has opened for writing yet is not ready.
+/// Whether a read or write does not block, after this time at the latest. Also true at the end of the stream
+/// or after an error, which the call itself reports; a pipe that nobody has opened for writing yet is not
+/// ready.
 pub(crate) fn is_ready(file: &impl AsFd, what: PollFlags, time: Duration) -> bool {
     let mut files = [PollFd::new(file, what)];
     let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };

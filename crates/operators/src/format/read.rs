@@ -254,7 +254,7 @@ impl SampleFile {
         if self.rest.is_some() { (self.filled.len() / self.layout.frame_bytes()) as u64 } else { u64::MAX }
     }
 
-    /// Counts what is left in a pipe as lost, unless the run has ended by itself.
+    /// Counts what is left in a pipe as lost, unless the run has ended at its sources' end.
     pub fn lose_unread(&self, ending: Ending, cx: &mut Context) {
         if let Some(rest) = self.rest.filter(|_| ending != Ending::Ended) {
             let unread = pipe::unread(&self.file) + (self.filled.len() + rest) as u64;

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
-/// Returns a file in memory with the same samples, of `size` bytes each, the last axis fastest. `begin` is the
-/// first byte of the samples.
+/// Returns a file in memory with the same samples, of `size` bytes each, the last axis fastest. `begin` is
+/// the first byte of the samples.
 pub(super) fn in_order(file: &File, begin: u64, size: usize, shape: &[u64]) -> io::Result<File> {
     let too_large = || io::Error::new(io::ErrorKind::OutOfMemory, "it does not fit into memory");
     let shape: Vec<usize> =

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 /// Plays the array of an NPY file: samples if it has one axis, otherwise frames, each as one chunk with a
 /// shape.
 ///
-/// Numbers are not scaled: `|u1` 255 becomes 255.0. `f2`, `f4`, `f8`, `b1` and integers of 8, 16, 32 and 64 bits
-/// become real samples, `c8` and `c16` complex samples, in both byte orders, rounded to 32-bit floating point. A
-/// source of bytes plays `|u1` and `|b1` as they are. An array in Fortran order is brought into time order in
-/// memory before the run. Bytes after the array are noted, and not played.
+/// Numbers are not scaled: `|u1` 255 becomes 255.0. `f2`, `f4`, `f8`, `b1` and integers of 8, 16, 32 and 64
+/// bits become real samples, `c8` and `c16` complex samples, in both byte orders, rounded to 32-bit floating
+/// point. A source of bytes plays `|u1` and `|b1` as they are. An array in Fortran order is brought into time
+/// order in memory before the run. Bytes after the array are noted, and not played.
 /// Samples that are then not finite are sent unchanged; a note gives their number at the end. The sample rate
 /// of a frame is that of its samples.
 pub struct NpySource<T: ArraySample> {

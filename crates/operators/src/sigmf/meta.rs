@@ -221,7 +221,7 @@ impl SigmfMeta {
         Ok(pieces)
     }
 
-    /// What is odd in the metadata, and does not prevent playing it.
+    /// Oddities of the metadata that do not prevent playing it.
     pub fn take_odd(&mut self) -> Vec<String> {
         let name = self.path.display();
         self.odd.drain(..).map(|text| format!("{name}: {text}")).collect()
@@ -270,7 +270,7 @@ impl SigmfMeta {
         self.file.global.sha512.as_deref()
     }
 
-    /// Marks for captures and annotations, sorted by sample. What is beyond the samples is left out.
+    /// Marks for captures and annotations, sorted by sample. Marks beyond the samples are left out.
     pub fn marks(&mut self, samples: u64, rate_hz: f64) -> Result<Vec<FileMark>, Error> {
         let (first, channels) = (self.file.global.offset, self.channels());
         // All indices count from that of the first sample.

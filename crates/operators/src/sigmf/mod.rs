@@ -1,7 +1,7 @@
 //! SigMF recordings: samples in one file, their description in another.
 //!
-//! `place` finds the two files, `meta` reads and checks the metadata, `source` plays a recording, `sink` writes one, and `notes` converts
-//! tags to annotations.
+//! `place` finds the two files, `meta` reads and checks the metadata, `source` plays a recording, `sink`
+//! writes one, and `notes` converts tags to annotations.
 //!
 //! # Tags and annotations
 //!

@@ -237,7 +237,8 @@ struct SigmfSinkParameters {
     /// The recording: its `.sigmf-meta` or `.sigmf-data` file, or the common part of both names; missing
     /// folders are created.
     path: PathBuf,
-    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32` (signed),
+    /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32`
+    /// (signed),
     /// `f32` or `f64` (floating point); from 16 bits on, `_le` (low byte first) or `_be`. Example: `ci16_le`.
     /// Without it, floating point.
     #[serde(default)]

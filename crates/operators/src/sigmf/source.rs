@@ -165,7 +165,8 @@ impl<T: FileSample> Operator for SigmfSource<T> {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SigmfSourceParameters {
-    /// The recording: its `.sigmf-meta` or `.sigmf-data` file, the common part of both names, or a `.sigmf` archive.
+    /// The recording: its `.sigmf-meta` or `.sigmf-data` file, the common part of both names, or a `.sigmf`
+    /// archive.
     path: PathBuf,
     /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]

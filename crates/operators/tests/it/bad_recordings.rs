@@ -84,7 +84,7 @@ fn bad_metadata_are_refused() {
     }
 }
 
-/// What is odd is noted and played all the same; `strict` refuses it.
+/// Odd recordings are noted and played; `strict` refuses them.
 #[test]
 fn odd_metadata_are_noted() {
     let first = json!([{ "core:sample_start": 1000 }]);

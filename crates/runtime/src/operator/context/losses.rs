@@ -120,8 +120,8 @@ impl Context {
         Ok(())
     }
 
-    /// Notes something odd in what the operator was given, such as a header that contradicts its file, and how
-    /// it is taken.
+    /// Notes something odd in what the operator was given, such as a header that contradicts its file, and
+    /// how it is taken.
     ///
     /// # Errors
     /// If the graph is [`strict`](crate::Options::strict).
