@@ -1,17 +1,29 @@
 //! Decodes frames to text.
 
 use super::Frame;
-use super::fields::{JsonLine, read, rounded};
+use super::fields::{JsonLine, rounded};
 use super::position::Positions;
+use super::read::read;
+use crate::check;
 use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
 
 /// Decodes frames, each to a line of JSON.
 ///
 /// Every line has `time_s` (seconds since the first sample, to 10 ns), `hex`, `df`, `address`, `level_db` (dB
-/// of full scale) and `about`. Further fields depend on the frame; their names contain their units:
-/// `call_sign`, `category`, `squawk`, `altitude_ft`, `cpr`, `cpr_latitude`, `cpr_longitude`,
-/// `ground_speed_kt`, `track_deg`, `vertical_rate_ft_per_min`, `vertical_rate_source`. `latitude_deg` and
-/// `longitude_deg` are present if an even and an odd position arrived from an aircraft in flight within 10 s.
+/// of full scale) and `about`. Further fields depend on the frame; their names contain their units.
+///
+/// | frames | fields |
+/// |---|---|
+/// | surveillance replies (DF 0, 4, 5, 16, 20, 21) | `altitude_ft` or `squawk`, `on_ground`, `alert`, `ident` |
+/// | identification | `call_sign`, `category` |
+/// | positions | `altitude_ft` (barometer) or `altitude_m` (satellites), `cpr`, `cpr_latitude`, `cpr_longitude`; on the ground `ground_speed_kt`, `track_deg` |
+/// | velocity | `ground_speed_kt`, `track_deg`, or `air_speed_kt`, `air_speed_kind`, `heading_deg`; `vertical_rate_ft_per_min`, `vertical_rate_source`, `satellite_minus_barometer_ft` |
+/// | status | `emergency`, `squawk` |
+/// | target state | `selected_altitude_ft`, `selected_altitude_source`, `selected_heading_deg`, `barometer_setting_hpa`, `modes` |
+/// | operational status | `version`, `position_accuracy`, `integrity_level` |
+///
+/// `latitude_deg` and `longitude_deg` are present if an even and an odd position arrived within 10 s from an
+/// aircraft in flight. On the ground, they must arrive within 25 s, and the place of the receiver must be given.
 #[derive(Default)]
 pub struct Decode {
     /// Frames to decode.
@@ -22,6 +34,19 @@ pub struct Decode {
 }
 
 impl Decode {
+    /// Sets the place of the receiver in degrees, for positions on the ground: it must be within 45 degrees of
+    /// them.
+    ///
+    /// # Errors
+    /// If there is no such place.
+    pub fn receiver(mut self, latitude_deg: f64, longitude_deg: f64) -> Result<Self, Error> {
+        let fix = "write degrees, north and east above 0";
+        check::within("latitude", latitude_deg, -90.0, 90.0, fix)?;
+        check::within("longitude", longitude_deg, -180.0, 180.0, fix)?;
+        self.positions.receiver = Some((latitude_deg, longitude_deg));
+        Ok(self)
+    }
+
     fn line(&mut self, frame: &Frame) -> Result<String, Error> {
         let (about, mut fields, position) = read(frame);
         let found = position.and_then(|p| self.positions.take(frame.address(), frame.time_s, p));
