@@ -16,15 +16,12 @@ pub(super) fn bit(frame: &Frame, at: usize) -> bool {
     bits(frame, at, at) == 1
 }
 
-/// The altitude of a code of 13 bits in feet; `None` if there is none, or the code is not valid.
+/// The altitude of a code of 13 bits in feet; `None` if there is none, it is in metres, for which the
+/// standard has no code yet, or the code is not valid.
 pub(super) fn altitude_13(code: u32) -> Option<i32> {
     let (metres, q) = (code >> 6 & 1, code >> 4 & 1);
-    if code == 0 {
+    if code == 0 || metres == 1 {
         return None;
-    }
-    if metres == 1 {
-        // Metres, in the other twelve bits.
-        return Some((f64::from(code >> 7 << 6 | code & 63) * 3.28084) as i32);
     }
     if q == 1 {
         let steps = code >> 7 << 5 | (code >> 5 & 1) << 4 | code & 15;

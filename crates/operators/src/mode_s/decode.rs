@@ -23,7 +23,8 @@ use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
 /// | operational status | `version`, `position_accuracy`, `integrity_level` |
 ///
 /// `latitude_deg` and `longitude_deg` are present if an even and an odd position arrived within 10 s from an
-/// aircraft in flight. On the ground, they must arrive within 25 s, and the place of the receiver must be given.
+/// aircraft in flight. On the ground, they must arrive within 25 s, and the place of the receiver must be
+/// given.
 #[derive(Default)]
 pub struct Decode {
     /// Frames to decode.
@@ -34,8 +35,8 @@ pub struct Decode {
 }
 
 impl Decode {
-    /// Sets the place of the receiver in degrees, for positions on the ground: it must be within 45 degrees of
-    /// them.
+    /// Sets the place of the receiver in degrees, for positions on the ground: it must be within 45 degrees
+    /// of them.
     ///
     /// # Errors
     /// If there is no such place.

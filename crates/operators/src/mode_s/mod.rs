@@ -7,9 +7,9 @@
 //! | [`Frame`] | one frame, its parity and its address |
 //! | [`Decode`] | decodes frames to lines of JSON: `mode_s.decode` |
 //!
-//! The fields are read by our own code. The crate adsb has no position for a quarter of the eastern hemisphere
-//! and no altitude below 0, adsb_deku 0.8 does not build with the versions of deku that are not withdrawn, and
-//! rs1090 0.7 brings 157 packages. `ci/formats` compares ours with pyModeS.
+//! The fields are read by our own code. The crate adsb has no position for a quarter of the eastern
+//! hemisphere and no altitude below 0, adsb_deku 0.8 does not build with the versions of deku that are not
+//! withdrawn, and rs1090 0.7 brings 157 packages. `ci/formats` compares ours with pyModeS.
 
 mod bits;
 mod cpr;
@@ -60,8 +60,8 @@ fn demod<T: demod::MagnitudeSample>(p: &ModeSDemodParameters, _: &Folders) -> Re
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ModeSDecodeParameters {
-    /// Latitude of the receiver in degrees, north above 0. With it and `longitude`, aircraft on the ground have
-    /// positions.
+    /// Latitude of the receiver in degrees, north above 0. With it and `longitude`, aircraft on the ground
+    /// have positions.
     #[serde(default)]
     latitude: Option<f64>,
     /// Longitude of the receiver in degrees, east above 0.

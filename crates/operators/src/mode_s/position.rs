@@ -2,8 +2,8 @@
 
 use super::cpr::{CprReport, position};
 
-/// The last positions of the aircraft heard. One message gives the position within a zone of about 600 km, or a
-/// quarter of that on the ground; an even and an odd one together give the zone. The aircraft must not have
+/// The last positions of the aircraft heard. One message gives the position within a zone of about 600 km, or
+/// a quarter of that on the ground; an even and an odd one together give the zone. The aircraft must not have
 /// moved far in between, so both must arrive within 10 s, on the ground within 25 s.
 #[derive(Debug, Default)]
 pub(super) struct Positions {

@@ -100,7 +100,7 @@ fn identification(frame: &Frame, kind: u32, fields: &mut Fields) {
         _ => None,
     };
     let text: Option<String> = (0..8).map(|n| letter(bits(frame, 41 + 6 * n, 46 + 6 * n))).collect();
-    fields.call_sign = text.map(|text| text.trim_end().to_string()).filter(|text| !text.is_empty());
+    fields.call_sign = text.map(|text| text.trim().to_string()).filter(|text| !text.is_empty());
     let set = ['D', 'C', 'B', 'A'][kind as usize - 1];
     fields.category = Some(format!("{set}{}", bits(frame, 38, 40)));
 }

@@ -35,6 +35,9 @@ pub struct TcpSource<T: FileSample> {
     framing: Framing,
     wire: WireCodec<T>,
     rate_hz: f64,
+    /// Bytes at the begin of a connection that are left out, and those of them that are still to come.
+    skip: u64,
+    to_skip: u64,
     bytes: Vec<u8>,
     /// Unused bytes at the start of `bytes`.
     rest: usize,
@@ -57,6 +60,8 @@ impl<T: FileSample> TcpSource<T> {
             framing: Framing::Raw,
             wire: WireCodec::new(format)?,
             rate_hz: 0.0,
+            skip: 0,
+            to_skip: 0,
             bytes: Vec::new(),
             rest: 0,
             frame: None,
@@ -82,6 +87,12 @@ impl<T: FileSample> TcpSource<T> {
         self
     }
 
+    /// Leaves out this many bytes at the begin of the connection: a header of the peer.
+    pub fn skip(mut self, bytes: u64) -> Self {
+        self.skip = bytes;
+        self
+    }
+
     /// Sets the time to wait for a connection, and for an answer of the peer's kernel (at least 4 s).
     pub fn patience(mut self, time_ns: u64) -> Self {
         self.line.patience_ns = time_ns;
@@ -92,6 +103,11 @@ impl<T: FileSample> TcpSource<T> {
     /// and by `room` bytes. Consumes the lengths of frames. `None` at the end of the stream.
     fn samples(&mut self, have: usize, room: usize) -> Result<Option<std::ops::Range<usize>>, Error> {
         let size = self.wire.bytes();
+        if self.to_skip > 0 {
+            let count = (have as u64).min(self.to_skip);
+            self.to_skip -= count;
+            return Ok(Some(count as usize..count as usize));
+        }
         if self.framing == Framing::Raw {
             return Ok(Some(0..have.min(room) / size * size));
         }
@@ -148,6 +164,7 @@ impl<T: FileSample> Operator for TcpSource<T> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+        self.to_skip = self.skip;
         self.line.start()
     }
 
@@ -228,6 +245,9 @@ struct TcpSourceParameters {
     /// Samples per second; without it there is no source time.
     #[serde(default)]
     sample_rate: Option<Hertz>,
+    /// Bytes to leave out at the begin: a header of the peer, such as the 12 bytes of `rtl_tcp`.
+    #[serde(default)]
+    skip: u64,
     /// How long to wait for a connection, and later for an answer of the peer's kernel (at least 4 s).
     #[serde(default = "usual")]
     patience: Seconds,
@@ -236,7 +256,7 @@ struct TcpSourceParameters {
 fn source<T: FileSample>(p: &TcpSourceParameters, _: &Folders) -> Result<TcpSource<T>, Error> {
     let peer = TcpPeer::of(p.connect.as_deref(), p.listen.as_deref())?;
     let source = TcpSource::new(peer, p.format)?.framing(p.framing).rate(rate(p.sample_rate)?);
-    Ok(source.patience(time_ns("patience", p.patience)?))
+    Ok(source.skip(p.skip).patience(time_ns("patience", p.patience)?))
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {

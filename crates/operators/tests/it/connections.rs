@@ -43,6 +43,25 @@ fn sink(framing: Framing, samples: Vec<f32>, peer: impl FnOnce(TcpStream) + Send
 }
 
 #[test]
+fn a_header_of_the_peer_is_left_out() {
+    let samples: Vec<u8> = [1.0_f32, 2.0, 3.0].iter().flat_map(|sample| sample.to_le_bytes()).collect();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let seen = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut peer = listener.accept().unwrap().0;
+            for piece in [&b"RTL0\0\0"[..], b"\0\x05\0", b"\0\0\x1d", &samples] {
+                peer.write_all(piece).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        });
+        Trial::new(TcpSource::<f32>::new(TcpPeer::Connect(address), None).unwrap().skip(12)).run()
+    });
+    assert_eq!(seen.samples::<f32>("out"), [1.0, 2.0, 3.0]);
+    assert!(seen.losses().is_empty());
+}
+
+#[test]
 fn raw_samples_come_until_the_connection_closes() {
     let seen = source(Framing::Raw, |mut peer| {
         // Cut in the middle of samples.
