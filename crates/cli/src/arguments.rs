@@ -243,6 +243,21 @@ pub struct PipelineArguments {
     strict: bool,
 }
 
+impl Command {
+    /// Carries out the flags that stand for others.
+    pub fn settle(&mut self) {
+        match self {
+            Command::Noise(noise::NoiseCommand::Top(top) | noise::NoiseCommand::Hw(top)) => {
+                top.noise.settle();
+            }
+            Command::Noise(noise::NoiseCommand::Hist(hist)) => hist.noise.settle(),
+            Command::Timerlat(timerlat::TimerlatCommand::Top(top)) => top.timer.settle(),
+            Command::Timerlat(timerlat::TimerlatCommand::Hist(hist)) => hist.timer.settle(),
+            _ => {}
+        }
+    }
+}
+
 impl PipelineArguments {
     /// Whether the command line sets the pace of the sources.
     pub fn has_pace(&self) -> bool {

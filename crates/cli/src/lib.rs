@@ -71,7 +71,10 @@ pub fn main(registry: &Registry) -> ExitCode {
 pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>, registry: &Registry) -> u8 {
     panics::install();
     let result = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => commands::dispatch(&arguments.command, registry, abort),
+        Ok(mut arguments) => {
+            arguments.command.settle();
+            commands::dispatch(&arguments.command, registry, abort)
+        }
         Err(answer) => unparsed(&answer),
     };
     result.unwrap_or_else(|failure| {

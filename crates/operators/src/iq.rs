@@ -98,17 +98,27 @@ impl<T: FileSample> IqSource<T> {
     }
 }
 
+impl<T: FileSample> IqSource<T> {
+    fn open(&self) -> Result<SampleFile, Error> {
+        let channels = self.channels.count.unwrap_or(1);
+        let layout = FileLayout::choose(self.format.coding(), T::PARTS, channels, self.channels)
+            .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
+        SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)
+    }
+}
+
 impl<T: FileSample> Operator for IqSource<T> {
     fn ports(&mut self, p: &mut Ports) {
         show_outputs(p, &mut self.out, &mut self.outputs);
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let channels = self.channels.count.unwrap_or(1);
-        let layout = FileLayout::choose(self.format.coding(), T::PARTS, channels, self.channels)
-            .map_err(|error| Error::new(format!("{}: {error}", self.path.display())))?;
-        let file = SampleFile::open(self.path.clone(), self.format.name(), layout, self.offset, self.count)?;
+        let file = self.open()?;
         self.playing.start(self.playing.player(file, Vec::new(), self.rate_hz), cx)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.open().map(drop)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

@@ -124,8 +124,8 @@ impl<T: FileSample> WavSource<T> {
         Ok(ReadWav { source, header, rate_hz })
     }
 
-    /// Opens the file, and says what is odd in it.
-    fn begin(&self, cx: &mut Context) -> Result<(SampleFile, Vec<FileMark>, f64), Error> {
+    /// Opens the file, with its marks and its rate. Returns notes, and what is odd in it, too.
+    fn open_samples(&self) -> Result<WavSamples, Error> {
         let ReadWav { source, header, rate_hz } = self.open()?;
         let parts = T::PARTS as u64;
         if !header.channels.is_multiple_of(parts) {
@@ -143,28 +143,35 @@ impl<T: FileSample> WavSource<T> {
             };
             self.wrong(format!("{error}{pair}"))
         })?;
-        if f64::from(header.rate_hz) != rate_hz && header.rate_hz != 0 {
+        let note = (f64::from(header.rate_hz) != rate_hz && header.rate_hz != 0).then(|| {
             let text = format!("`sample_rate` is {rate_hz} Hz, and its header says {} Hz", header.rate_hz);
-            cx.note(format!("{}: {text}: the header is ignored", self.path.display()));
-        }
+            format!("{}: {text}: the header is ignored", self.path.display())
+        });
         let OpenSource { file, bytes, used } = source;
         let Some(bytes) = bytes else {
             let length = header.length.unwrap_or(u64::MAX);
-            let marks = marks(header.radio);
-            return Ok((SampleFile::pipe(file, used, self.path.clone(), layout, length)?, marks, rate_hz));
+            let file = SampleFile::pipe(file, used, self.path.clone(), layout, length)?;
+            return Ok(WavSamples { file, marks: marks(header.radio), rate_hz, note, odd: None });
         };
         let (length, odd) = length(&header, bytes, layout.frame_bytes() as u64);
-        if let Some(odd) = odd {
-            cx.note_odd(format!("{}: {odd}", self.path.display()))?;
-        }
         let samples = length / layout.frame_bytes() as u64;
         if samples == 0 {
             return Err(self.wrong("it has no samples: there is nothing to play"));
         }
-        let radio = radio(&file, &header, length);
+        let marks = marks(radio(&file, &header, length));
         let file = SampleFile::at(file, used, self.path.clone(), layout, header.begin, samples)?;
-        Ok((file, marks(radio), rate_hz))
+        let odd = odd.map(|odd| format!("{}: {odd}", self.path.display()));
+        Ok(WavSamples { file, marks, rate_hz, note, odd })
     }
+}
+
+/// An open file, and what is to be said of it.
+struct WavSamples {
+    file: SampleFile,
+    marks: Vec<FileMark>,
+    rate_hz: f64,
+    note: Option<String>,
+    odd: Option<String>,
 }
 
 /// A file whose header was read.
@@ -220,8 +227,14 @@ impl<T: FileSample> Operator for WavSource<T> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let (file, marks, rate_hz) = self.begin(cx)?;
+        let WavSamples { file, marks, rate_hz, note, odd } = self.open_samples()?;
+        note.into_iter().for_each(|note| cx.note(note));
+        odd.map_or(Ok(()), |odd| cx.note_odd(odd))?;
         self.playing.start(self.playing.player(file, marks, rate_hz), cx)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if is_pipe(&self.path) { Ok(()) } else { self.open_samples().map(drop) }
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

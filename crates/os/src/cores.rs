@@ -162,6 +162,9 @@ impl FromStr for CoreSet {
     type Err = CoresError;
 
     fn from_str(list: &str) -> Result<Self, CoresError> {
+        if let Some(places) = list.trim().strip_prefix("cpuset:") {
+            return Self::within_allowed(&places.parse()?);
+        }
         if list.trim().is_empty() {
             return Err(CoresError("the list of cores is empty; name at least one, as in 0-3,5".to_owned()));
         }
@@ -177,6 +180,23 @@ impl FromStr for CoreSet {
             place += item.chars().count() + 1;
         }
         Ok(Self { cores })
+    }
+}
+
+impl CoreSet {
+    /// The cores at these places, counted from 0, among those that this process may run on.
+    fn within_allowed(places: &CoreSet) -> Result<Self, CoresError> {
+        let cannot =
+            |error| CoresError(format!("cpuset:{places}: the allowed cores cannot be read: {error}"));
+        let allowed = CoreSet::allowed().map_err(cannot)?;
+        let cores: Vec<usize> = allowed.iter().collect();
+        let found: Option<BTreeSet<usize>> = places.iter().map(|place| cores.get(place).copied()).collect();
+        found.map(|cores| CoreSet { cores }).ok_or_else(|| {
+            let last = cores.len() - 1;
+            CoresError(format!(
+                "cpuset:{places}: this process may run on {allowed}, whose places are 0 to {last}"
+            ))
+        })
     }
 }
 

@@ -140,7 +140,7 @@ pub struct ShapeArguments {
 
 #[derive(Debug, Args)]
 pub struct NoiseArguments {
-    /// Stop at the first gap above this, in us; same as -s US -T 1
+    /// Stop at the first gap above this, in us, and write the trace; same as -s US -T 1 -t
     #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros(),
           conflicts_with_all = ["stop", "threshold"])]
     pub auto: Option<u64>,
@@ -194,7 +194,7 @@ pub struct SessionArguments {
     pub record: Option<PathBuf>,
     /// Write the latest kernel events and the worst cases to this file, in rtla's format
     /// [default without a name: COMMAND_trace.txt]
-    #[arg(long, short, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(long, short, value_name = "FILE", num_args = 0..=1)]
     pub trace: Option<Option<PathBuf>>,
     /// Write the same events to this file, for ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
@@ -220,7 +220,7 @@ pub struct SessionArguments {
     trace_buffer_size: Option<u32>,
     #[arg(long, hide = true, value_name = "FILE")]
     bpf_action: Option<PathBuf>,
-    /// Print no progress and no tables; errors and --format json|csv are still printed
+    /// Print no progress and no notes, only the tables at the end
     #[arg(long, short)]
     pub quiet: bool,
     /// Output on stdout: tables, the record as JSON, or the tables as CSV
@@ -276,6 +276,13 @@ impl SessionArguments {
         self.trace.is_some() || self.on_threshold.iter().chain(&self.on_end).any(is_action)
     }
 
+    /// Asks for a trace, unless a file is named for it.
+    pub fn trace_if(&mut self, is_wanted: bool) {
+        if is_wanted {
+            self.trace.get_or_insert(None);
+        }
+    }
+
     /// Whether the measurement continues after a limit.
     pub fn goes_on(&self) -> bool {
         self.on_threshold.contains(&Action::Continue)
@@ -294,6 +301,11 @@ impl SessionArguments {
 }
 
 impl NoiseArguments {
+    /// `-a` stands for several other flags.
+    pub fn settle(&mut self) {
+        self.session.trace_if(self.auto.is_some());
+    }
+
     pub fn settings(&self, shape: Option<&ShapeArguments>) -> NoiseSettings {
         let session = &self.session;
         let usual = NoiseSettings::default();

@@ -54,7 +54,7 @@ pub struct TimerlatHistArguments {
 
 #[derive(Debug, Args)]
 pub struct TimerArguments {
-    /// Stop at the first wake-up later than this, in us, and show its cause; same as -T US
+    /// Stop at the first wake-up later than this, in us, show its cause and write the trace; same as -T US -t
     #[arg(long, short, value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros(),
           conflicts_with_all = ["thread", "aa_only"])]
     pub auto: Option<u64>,
@@ -124,6 +124,11 @@ pub enum StackFormat {
 }
 
 impl TimerArguments {
+    /// `-a` stands for several other flags.
+    pub fn settle(&mut self) {
+        self.session.trace_if(self.auto.is_some());
+    }
+
     /// Returns the flag that was given although only the kernel's tracer supports it.
     pub fn tracer_only(&self) -> Option<&'static str> {
         let is_tracer = self.session.backend == BackendName::Tracer;

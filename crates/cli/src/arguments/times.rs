@@ -1,18 +1,8 @@
-//! Times in rtla's syntax: a whole number, and a unit unless it is the default one.
+//! Times in the syntax of rtla, and of pipelines: a number, and a unit unless it is the default one.
 
 use clap::builder::TypedValueParser;
+use onbeat::Seconds;
 use std::ffi::OsStr;
-
-const UNITS: [(&str, u64); 8] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("d", 86_400_000_000_000),
-];
 
 /// Longest time, half a century. The kernel's own 64-bit times end at 292 years.
 const MOST_NS: u64 = 50 * 365 * 86_400_000_000_000;
@@ -41,19 +31,14 @@ impl TimeParser {
     }
 
     fn read(self, text: &str) -> Result<u64, String> {
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let unit = match text[digits.len()..].trim() {
-            "" => self.usual,
-            unit => unit,
-        };
-        let number =
-            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
-        let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-        let ns = number.zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
-        match ns.filter(|ns| (self.least_ns..=MOST_NS).contains(ns)) {
+        let is_bare = text.parse::<f64>().is_ok();
+        let whole = if is_bare { format!("{text} {}", self.usual) } else { text.to_string() };
+        let is_signed = text.starts_with(['+', '-']);
+        let time = whole.parse::<Seconds>().ok().and_then(Seconds::as_ns).filter(|_| !is_signed);
+        match time.filter(|ns| (self.least_ns..=MOST_NS).contains(ns)) {
             Some(ns) => Ok(ns),
             None => Err(format!(
-                "write a whole number above 0, at most 50 years, with a unit (ns, us, ms, s, m, h, d) unless it is {}",
+                "write a time above 0, at most 50 years, such as 20us, 1.5s, 5m or 2h30m; a number without a unit is in {}",
                 self.usual
             )),
         }
@@ -81,12 +66,20 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        for (text, ns) in [("20", 20_000), ("500ns", 500), ("3 ms", 3_000_000), ("2m", 120_000_000_000)] {
+        for (text, ns) in
+            [("20", 20_000), ("500ns", 500), ("3 ms", 3_000_000), ("2m", 120_000_000_000), ("1e3", 1_000_000)]
+        {
             assert_eq!(TimeParser::micros().read(text), Ok(ns), "{text}");
         }
         assert_eq!(TimeParser::seconds().read("1h"), Ok(3_600_000_000_000));
         assert_eq!(TimeParser::micros().or_none().read("0"), Ok(0));
-        for text in ["", "0", "-5", "1.5", "five", "9x", "99999999999999999999", "99999999d", "+3", "5 0"] {
+        for (text, ns) in [("1.5s", 1_500_000_000), ("2 min", 120_000_000_000), ("1h30m", 5_400_000_000_000)]
+        {
+            assert_eq!(TimeParser::seconds().read(text), Ok(ns), "{text}");
+        }
+        for text in
+            ["", "0", "-5", "five", "9x", "99999999999999999999", "99999999d", "+3", "5 0", ".", "1 2s"]
+        {
             assert!(TimeParser::micros().read(text).is_err(), "{text}");
         }
     }

@@ -6,7 +6,6 @@ mod live;
 pub mod trace;
 
 use super::show;
-use crate::arguments::OutputFormat;
 use crate::arguments::noise::{HistArguments, NoiseCommand, SessionArguments, ShapeArguments, TopArguments};
 use crate::documents::{self, NoiseView};
 use crate::error::CommandError;
@@ -81,9 +80,7 @@ fn run(
         Some(shape) => NoiseView::Hist(shape),
         None => NoiseView::Top,
     };
-    if session.format != OutputFormat::Human || !session.quiet {
-        show(&documents::noise(&record, view), session.format)?;
-    }
+    show(&documents::noise(&record, view), session.format)?;
     Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
 }
 

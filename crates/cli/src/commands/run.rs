@@ -27,11 +27,23 @@ pub fn run(arguments: &RunArguments, registry: &Registry, abort: fn() -> !) -> R
                 .help("--on-miss trace,file=FILE writes the steps around each late message"));
         }
     }
+    check_gates(&pipeline)?;
     let metrics = arguments.metrics.as_deref().map(MetricsListener::new).transpose()?;
     let outputs = RunOutputs::prepare(arguments, &pipeline)?;
     let started =
         StartedRun::start(arguments, pipeline, abort).inspect_err(|_| outputs.paths.remove_empty())?;
     started.wait(arguments, metrics, outputs.stdout_is_taken)?.report(arguments, &outputs)
+}
+
+/// Refuses a gate that is closed and that nobody could open: the run would wait for ever.
+pub fn check_gates(pipeline: &Pipeline) -> Result<(), CommandError> {
+    match pipeline.closed_gates()[..] {
+        [gate, ..] if pipeline.control.is_none() => Err(CommandError::new(format!(
+            "gate `{gate}` is closed at the start, and nobody can open it: there is no control socket"
+        ))
+        .help("add `control = \"NAME.ctl\"` or --control NAME.ctl; then `onbeat ctl NAME.ctl gate NAME open` opens it")),
+        _ => Ok(()),
+    }
 }
 
 /// Files that a run writes, checked before it starts.

@@ -3,7 +3,6 @@
 use super::noise::trace::Traced;
 use super::noise::{LiveMeasurement, actions, debug, prepare, record_name};
 use super::show;
-use crate::arguments::OutputFormat;
 use crate::arguments::timerlat::{TimerArguments, TimerlatCommand, TimerlatHistArguments};
 use crate::documents;
 use crate::error::CommandError;
@@ -54,9 +53,7 @@ fn run(
     let traced = Traced { session, usual: "timerlat", events, record: None, lines, more: &more };
     traced.write()?;
     actions::act(record.stopped.is_some(), &traced)?;
-    if session.format != OutputFormat::Human || !session.quiet {
-        show(&documents::timerlat(&record, arguments, hist), session.format)?;
-    }
+    show(&documents::timerlat(&record, arguments, hist), session.format)?;
     Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
 }
 

@@ -96,9 +96,11 @@ fn what_is_no_file_is_no_data() {
             ("a\\u0000b", "NUL"),
             ("", ""),
         ] {
-            // `check` does not say what else it is.
-            let looked = if expected.starts_with("it is a ") { "is not a file" } else { expected };
-            for (command, expected) in [("check", looked), ("run", expected)] {
+            // Samples play from pipes.
+            if path == "pipe" && (kind.starts_with("iq.") || kind.starts_with("wav.")) {
+                continue;
+            }
+            for command in ["check", "run"] {
                 let answer = copy(&place, command, &kind, &format!("\"{path}\""), more);
                 if let Err(said) = refused(&place, &answer, expected) {
                     wrong.push(format!("{command}, {kind} of \"{path}\": {said}"));
@@ -149,21 +151,17 @@ fn hostile_data() -> Vec<Case> {
         ("half a sample", "iq.source", vec![0; 7], "not a whole number of samples"),
         ("half a real sample", "iq.source.real", vec![0; 3], "not a whole number of samples"),
         ("nothing", "wav.source", vec![], "its WAV header cannot be read"),
-        ("NULs", "wav.source", vec![0; 4096], "its WAV header cannot be read"),
+        ("NULs", "wav.source", vec![0; 4096], "it is not a WAV file"),
         (
             "a header and no more",
             "wav.source",
             b"RIFF\xff\xff\xff\xffWAVE".to_vec(),
-            "its WAV header cannot be read",
+            "there is no `data` chunk",
         ),
-        ("a truncated file", "wav.source", wav(8000, 100, 98), "it is truncated"),
-        ("half a sample", "wav.source", wav(8000, 99, 99), "not a multiple"),
-        ("a length beyond", "wav.source", wav(8000, u32::MAX - 1, 98), "it is truncated"),
         ("a rate of 0", "wav.source", wav(0, 98, 98), "its sample rate is 0"),
         ("nothing", "npy.source", vec![], "its header cannot be read"),
         ("NULs", "npy.source", vec![0; 4096], "not an NPY file"),
         ("a truncated file", "npy.source", npy("<f4", "(9,)", 35), "it is truncated"),
-        ("too much", "npy.source", npy("<f4", "(9,)", 37), "needs 36 bytes"),
         ("a huge shape", "npy.source", npy("<f4", "(4294967295, 4294967295, 4294967295)", 8), "too large"),
         (
             "a shape of 300 digits",
@@ -176,6 +174,45 @@ fn hostile_data() -> Vec<Case> {
         ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is not valid UTF-8"),
         ("a line without end", "text.source", vec![b'x'; 2 << 20], "longer than 1 MiB"),
     ]
+}
+
+/// Files that are odd and play: what is odd is noted.
+fn odd_data() -> Vec<Case> {
+    vec![
+        ("a truncated file", "wav.source", wav(8000, 100, 98), "it was cut off"),
+        ("half a sample", "wav.source", wav(8000, 99, 99), "the last 1 bytes of its samples"),
+        ("a length beyond", "wav.source", wav(8000, u32::MAX - 1, 98), "it was cut off"),
+        ("no length", "wav.source", wav(8000, u32::MAX, 98), "does not say how long it is"),
+        ("too much", "npy.source", npy("<f4", "(9,)", 37), "1 bytes after the array were not played"),
+        (
+            "a capture beyond",
+            "sigmf.source",
+            meta("", ", \"captures\": [{\"core:sample_start\": 18446744073709551615}]"),
+            "the metadata contradict the data",
+        ),
+        (
+            "an annotation beyond",
+            "sigmf.source",
+            meta(
+                "",
+                ", \"annotations\": [{\"core:sample_start\": 1, \"core:sample_count\": 18446744073709551615}]",
+            ),
+            "the metadata contradict the data",
+        ),
+    ]
+}
+
+#[test]
+fn odd_data_play_with_a_note() {
+    let place = Place::new();
+    fs::write(place.path("in.sigmf-data"), [0; 64]).expect("a file");
+    for (title, kind, bytes, expected) in odd_data() {
+        let name = if kind.starts_with("sigmf") { "in.sigmf-meta" } else { "in" };
+        fs::write(place.path(name), bytes).expect("a file");
+        let answer = copy(&place, "run", kind, "\"in\"", needed(kind));
+        assert_eq!(answer.status, Some(0), "{title}: {answer:?}");
+        assert!(answer.stdout.contains(expected), "{title}: {answer:?}");
+    }
 }
 
 /// Hostile metadata of a recording whose data are good.
@@ -209,21 +246,6 @@ fn hostile_metadata() -> Vec<Case> {
             "is not SigMF metadata",
         ),
         (
-            "a capture beyond",
-            "sigmf.source",
-            meta("", ", \"captures\": [{\"core:sample_start\": 18446744073709551615}]"),
-            "the metadata contradict the data",
-        ),
-        (
-            "an annotation beyond",
-            "sigmf.source",
-            meta(
-                "",
-                ", \"annotations\": [{\"core:sample_start\": 1, \"core:sample_count\": 18446744073709551615}]",
-            ),
-            "the metadata contradict the data",
-        ),
-        (
             "another checksum",
             "sigmf.source",
             meta(", \"core:sha512\": \"00\"", ""),
@@ -248,9 +270,7 @@ fn hostile_data_are_refused() {
     }
     // Good metadata whose data are odd or missing.
     fs::write(place.path("in.sigmf-meta"), meta("", "")).expect("a file");
-    for (data, expected) in
-        [(Some(63), "not a whole number of samples"), (Some(0), "is empty"), (None, "No such file")]
-    {
+    for (data, expected) in [(Some(0), "is empty"), (None, "No such file")] {
         match data {
             Some(bytes) => fs::write(place.path("in.sigmf-data"), vec![0; bytes]).expect("a file"),
             None => fs::remove_file(place.path("in.sigmf-data")).expect("a file"),

@@ -121,7 +121,7 @@ fn within(limit: Duration, what: &str, mut look: impl FnMut() -> Option<()>) -> 
     Err(format!("waited in vain until {what}"))
 }
 
-const PIPELINES: [(&str, &str); 5] = [
+const PIPELINES: [(&str, &str); 6] = [
     (
         "count.toml",
         r#"
@@ -178,6 +178,22 @@ path = "silence.wav"
 [[edge]]
 from = "silence"
 to = "file"
+"#,
+    ),
+    (
+        "gate.toml",
+        r#"
+[[operator]]
+name = "numbers"
+kind = "counter"
+count = 10
+when = { gate = "go", open = false }
+[[operator]]
+name = "end"
+kind = "count.sink"
+[[edge]]
+from = "numbers"
+to = "end"
 "#,
     ),
     // One step takes longer than anybody waits.

@@ -185,6 +185,10 @@ impl<T: ArraySample> Operator for NpySource<T> {
         self.playing.start(player, cx)
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.open().map(drop)
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         self.playing.step(std::slice::from_mut(&mut self.out), cx)
     }

@@ -107,14 +107,6 @@ impl<T: FileSample> SigmfSource<T> {
         Ok(self)
     }
 
-    /// Checks whether the recording can be played: reads the metadata, and compares them with the data.
-    ///
-    /// # Errors
-    /// The errors that would prevent the start of a run.
-    pub fn check(&self) -> Result<(), Error> {
-        self.open().map(drop)
-    }
-
     /// Opens the recording. Returns what is odd in it, too.
     fn open(&self) -> Result<(Player<T>, Vec<String>), Error> {
         let mut meta = read_meta(&self.path)?;
@@ -144,6 +136,10 @@ impl<T: FileSample> Operator for SigmfSource<T> {
             cx.note_odd(text)?;
         }
         self.playing.start(player, cx)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.open().map(drop)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

@@ -212,6 +212,10 @@ impl Operator for TextSource {
         p.output("out", &mut self.out);
     }
 
+    fn check(&self) -> Result<(), Error> {
+        if self.path == Path::new(STANDARD) { Ok(()) } else { crate::format::open(&self.path).map(drop) }
+    }
+
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         self.from = Some(if self.path == Path::new(STANDARD) {
             From::Stdin(Stdin::open()?)

@@ -4,8 +4,8 @@
 use crate::harness::{RECORDING, Recording, recording};
 use num_complex::Complex;
 use onbeat_operators::SigmfSource;
-use onbeat_runtime::Pace;
 use onbeat_runtime::testing::Trial;
+use onbeat_runtime::{Operator, Pace};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fs;

@@ -166,6 +166,11 @@ impl Bytes {
 
 fn parse(text: &str, noun: &str, base: &str, units: &[(&str, f64)]) -> Result<f64, String> {
     let text = text.trim();
+    if let Some(at) = second_number(text).filter(|_| noun == "time") {
+        // 5h30m
+        let (first, rest) = text.split_at(at);
+        return Ok(parse(first, noun, base, units)? + parse(rest, noun, base, units)?);
+    }
     let end = text.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len());
     let (number, unit) = (text[..end].trim(), text[end..].trim());
     let known = || units.iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
@@ -194,6 +199,12 @@ fn parse(text: &str, noun: &str, base: &str, units: &[(&str, f64)]) -> Result<f6
     };
     // A division if that is exact: 50 * 1e-3 is not 0.05.
     finite(if factor < 1.0 { value / (1.0 / factor).round() } else { value * factor }, noun)
+}
+
+/// Where a second number begins, after the unit of the first one.
+fn second_number(text: &str) -> Option<usize> {
+    let unit = text.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'))?;
+    text[unit..].find(|c: char| c.is_ascii_digit()).map(|at| unit + at)
 }
 
 fn finite(value: f64, noun: &str) -> Result<f64, String> {
@@ -226,8 +237,15 @@ mod tests {
         {
             assert_eq!(text.parse(), Ok(Hertz(hz)), "{text}");
         }
-        for (text, s) in [("50ms", 0.05), ("50 us", 50e-6), ("50µs", 50e-6), ("2 min", 120.0), ("30s", 30.0)]
-        {
+        for (text, s) in [
+            ("50ms", 0.05),
+            ("50 us", 50e-6),
+            ("50µs", 50e-6),
+            ("2 min", 120.0),
+            ("30s", 30.0),
+            ("5h30m", 19800.0),
+            ("1 min 2.5 s", 62.5),
+        ] {
             assert_eq!(text.parse(), Ok(Seconds(s)), "{text}");
         }
         assert_eq!("16KiB".parse(), Ok(Bytes(16384.0)));
@@ -254,6 +272,8 @@ mod tests {
     fn wrong_quantities_are_named() {
         let error = "40 kHZ".parse::<Hertz>().unwrap_err();
         assert!(error.contains("`kHZ`") && error.contains("kHz"), "{error}");
+        assert!("5h30x".parse::<Seconds>().unwrap_err().contains("`x`"));
+        assert!("5kHz3Hz".parse::<Hertz>().is_err());
         assert!("".parse::<Seconds>().unwrap_err().contains("number and a unit"));
         assert!("1e999 Hz".parse::<Hertz>().unwrap_err().contains("finite"));
         assert!("nan".parse::<Hertz>().is_err());

@@ -123,6 +123,16 @@ pub trait Operator: Any + Send {
         Ok(())
     }
 
+    /// Looks whether the operator could start: a source opens its file and reads the header. It changes
+    /// nothing, and reads nothing that can be read only once. `onbeat check` asks for it. The default is
+    /// `Ok`.
+    ///
+    /// # Errors
+    /// The reason why a run would fail.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Makes another operator that does the same, for an operator without state. The default is `None`: it
     /// has state.
     ///

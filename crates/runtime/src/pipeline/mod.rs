@@ -116,7 +116,8 @@ impl Pipeline {
     /// The keys and tables of a pipeline file.
     pub const KEYS: &'static [&'static str] = &entries::TOP_KEYS;
 
-    /// Reads, checks and plans the pipeline in the file `path`. No file that it names is opened.
+    /// Reads, checks and plans the pipeline in the file `path`; `-` is stdin. No file that it names is
+    /// opened.
     ///
     /// # Errors
     /// When the file cannot be read, or anything in it or in `overrides` is wrong.
@@ -132,6 +133,18 @@ impl Pipeline {
         Self::parse(&text, &shown, folder, registry, overrides)
     }
 
+    /// Asks all operators whether they [could start](crate::Operator::check). Returns the names of those that
+    /// could not, and why.
+    pub fn check(&self) -> Vec<(&str, crate::Error)> {
+        let failed = |node: &'_ crate::graph::Node| node.operator.check().err();
+        self.graph.operators.iter().filter_map(|node| Some((node.name.as_str(), failed(node)?))).collect()
+    }
+
+    /// Names of gates that are closed at the start.
+    pub fn closed_gates(&self) -> Vec<&str> {
+        self.graph.gates.iter().filter(|(_, gate)| !gate.is_open()).map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Does the same as [`read`](Pipeline::read) for a text, which messages call `file`.
     /// Paths of files that its operators read are relative to `folder`.
     ///
@@ -145,7 +158,8 @@ impl Pipeline {
         overrides: &Overrides,
     ) -> Result<Self, PipelineError> {
         let source = Source::new(file, text, overrides);
-        let stem = Path::new(file).file_stem().map_or("pipeline".into(), |stem| stem.to_string_lossy());
+        let stem = Path::new(file).file_stem().filter(|stem| *stem != "-");
+        let stem = stem.map_or("pipeline".into(), |stem| stem.to_string_lossy());
         read_pipeline(&source, &stem, folder.as_ref(), registry).map_err(|fault| source.error(fault))
     }
 
@@ -172,13 +186,20 @@ impl Pipeline {
 
 fn read_text(path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot be read: {error}");
+    if path == Path::new("-") {
+        return text_of(std::io::stdin().lock());
+    }
     // This comes first, because opening a pipe waits for a writer.
     let found = std::fs::metadata(path).map_err(cannot)?.file_type();
     if !found.is_file() {
         let what = if found.is_dir() { "a folder" } else { "a pipe, a socket or a device" };
         return Err(format!("cannot be read: it is {what}, not a regular file"));
     }
-    let file = std::fs::File::open(path).map_err(cannot)?;
+    text_of(std::fs::File::open(path).map_err(cannot)?)
+}
+
+fn text_of(file: impl Read) -> Result<String, String> {
+    let cannot = |error: std::io::Error| format!("cannot be read: {error}");
     let mut bytes = Vec::new();
     file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > FILE_BYTES {
