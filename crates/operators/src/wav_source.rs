@@ -165,7 +165,7 @@ impl<T: FileSample> WavSource<T> {
     }
 }
 
-/// An open file, and what is to be said of it.
+/// An open file, with notes for the run.
 struct WavSamples {
     file: SampleFile,
     marks: Vec<FileMark>,

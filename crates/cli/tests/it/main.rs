@@ -7,6 +7,7 @@ mod data;
 mod deployed;
 mod echo;
 mod files;
+mod habits;
 mod harness;
 mod host;
 mod identities;
