@@ -27,6 +27,12 @@ pub(crate) struct InFlightBound {
     arrived_due_ns: AtomicU64,
     /// Most messages that were in flight after the source had sent one.
     most: AtomicU64,
+    /// Sums of the times at which messages were sent, and at which they arrived, in nanoseconds since the
+    /// start of the run. Modulo 2^64: only their difference is used.
+    sent_times_ns: AtomicU64,
+    arrived_times_ns: AtomicU64,
+    /// Longest time by which the limit held back a message that was due.
+    held_ns: AtomicU64,
     /// Whether the source waits for messages to arrive.
     waits: AtomicBool,
     /// Wakes the source.
@@ -44,19 +50,32 @@ impl InFlightBound {
             arrived: AtomicU64::new(0),
             arrived_due_ns: AtomicU64::new(0),
             most: AtomicU64::new(0),
+            sent_times_ns: AtomicU64::new(0),
+            arrived_times_ns: AtomicU64::new(0),
+            held_ns: AtomicU64::new(0),
             waits: AtomicBool::new(false),
             waker: OnceLock::new(),
             name,
         }
     }
 
-    /// Most messages that were in flight at once.
-    pub fn most(&self) -> u64 {
-        self.most.load(Ordering::Relaxed)
+    /// Numbers of messages in flight, after the run.
+    fn outcome(&self) -> InFlightOutcome {
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        InFlightOutcome {
+            most: get(&self.most),
+            held_ns: get(&self.held_ns),
+            times_ns: get(&self.arrived_times_ns).wrapping_sub(get(&self.sent_times_ns)),
+            left: get(&self.sent).saturating_sub(get(&self.arrived)),
+        }
     }
 
-    /// Notes the number of messages sent so far, and the due time of the last one. By the source's worker.
-    pub fn sent(&self, count: u64, due_ns: u64) {
+    /// Notes the number of messages sent so far, the due time of the last one, the time on the run's clock
+    /// since its start, and for how long the limit held that message back. By the source's worker.
+    pub fn sent(&self, count: u64, due_ns: u64, time_ns: u64, held_ns: u64) {
+        let sent = count.saturating_sub(self.sent.load(Ordering::Relaxed));
+        self.sent_times_ns.fetch_add(time_ns.wrapping_mul(sent), Ordering::Relaxed);
+        self.held_ns.fetch_max(held_ns, Ordering::Relaxed);
         if self.sent.load(Ordering::Relaxed) == 0 {
             // Nothing has arrived: the first message sets the time.
             self.arrived_due_ns.store(due_ns, Ordering::Relaxed);
@@ -67,11 +86,15 @@ impl InFlightBound {
         self.most.fetch_max(in_flight, Ordering::Relaxed);
     }
 
-    /// Notes that a message has arrived. By the worker of the path's end.
-    pub fn arrived(&self, sequence: u64, due_ns: u64) {
-        if sequence < self.arrived.load(Ordering::Relaxed) {
+    /// Notes that a message has arrived, and when, since the start of the run. By the worker of the path's
+    /// end.
+    pub fn arrived(&self, sequence: u64, due_ns: u64, time_ns: u64) {
+        let before = self.arrived.load(Ordering::Relaxed);
+        if sequence < before {
             return;
         }
+        let arrived = sequence + 1 - before;
+        self.arrived_times_ns.fetch_add(time_ns.wrapping_mul(arrived), Ordering::Relaxed);
         self.arrived_due_ns.store(due_ns, Ordering::Relaxed);
         // SeqCst: pairs with `waits` in `is_open`. Either the source sees this message, or it is seen waiting
         // here.
@@ -108,25 +131,59 @@ impl InFlightBound {
     }
 }
 
+/// What was in flight on a path with a limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InFlightOutcome {
+    /// Most messages at once.
+    pub most: u64,
+    /// Longest time by which the limit held back a message that was due.
+    pub held_ns: u64,
+    /// Sum of the times in flight, modulo 2^64. Messages that have not arrived count from the run's start to
+    /// their sending, with a minus.
+    times_ns: u64,
+    /// Messages that have not arrived.
+    left: u64,
+}
+
+impl InFlightOutcome {
+    /// Mean number of messages in flight over the run.
+    pub fn mean(&self, duration_ns: u64) -> f64 {
+        let times_ns = self.times_ns.wrapping_add(self.left.wrapping_mul(duration_ns));
+        // Arrivals after the end of the time that is counted are possible.
+        times_ns.cast_signed().max(0) as f64 / duration_ns.max(1) as f64
+    }
+}
+
 /// Condition of a source at the begin of a path with a limit on messages in flight.
-pub(crate) struct Room(pub Arc<InFlightBound>);
+pub(crate) struct Room {
+    bound: Arc<InFlightBound>,
+    /// Whether the limit was reached at the last check.
+    is_full: bool,
+    /// Time at which the source could go on for the last time, on the run's clock.
+    released_ns: u64,
+}
 
 impl Condition for Room {
     fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
-        Ok(if self.0.is_open() || view.is_stopping() { Readiness::Holds } else { Readiness::Waits })
+        let is_open = self.bound.is_open() || view.is_stopping();
+        if std::mem::replace(&mut self.is_full, !is_open) && is_open {
+            self.released_ns = view.now_ns();
+        }
+        view.asks.released_ns.set(view.asks.released_ns.get().max(self.released_ns));
+        Ok(if is_open { Readiness::Holds } else { Readiness::Waits })
     }
 
     fn describe(&self) -> String {
-        let limit = match self.0.limit {
+        let limit = match self.bound.limit {
             InFlightLimit::Messages(most) => format!("fewer than {most} messages"),
             InFlightLimit::Time(most_ns) => format!("less than {} ms of messages", most_ns as f64 / 1e6),
         };
-        format!("{limit} in flight on {}", self.0.name)
+        format!("{limit} in flight on {}", self.bound.name)
     }
 
     fn attach(&mut self, waker: &Waker) {
         // A source is attached once.
-        let _ = self.0.waker.set(waker.clone());
+        let _ = self.bound.waker.set(waker.clone());
     }
 }
 
@@ -146,8 +203,8 @@ pub(crate) struct Limits {
 pub(crate) struct LimitsOutcome {
     /// The miss that ended the run.
     pub stopped: Option<String>,
-    /// By path of the plan: most messages that were in flight.
-    pub most: Vec<Option<u64>>,
+    /// By path of the plan: what was in flight, if that was limited.
+    pub in_flight: Vec<Option<InFlightOutcome>>,
     /// Sources that left out ticks, each with the number of ticks.
     pub skipped: Vec<(String, u64)>,
 }
@@ -177,7 +234,8 @@ impl Limits {
             let Some(bound) = bound else { continue };
             let is_it = |number: &usize| plan.operators[*number].source && numbers[*number] == path.source;
             let Some(source) = (0..plan.operators.len()).find(is_it) else { continue };
-            graph.when_of(plan.order[source], When::own(Room(Arc::clone(bound))));
+            let room = Room { bound: Arc::clone(bound), is_full: false, released_ns: 0 };
+            graph.when_of(plan.order[source], When::own(room));
         }
     }
 
@@ -196,7 +254,7 @@ impl Limits {
         };
         LimitsOutcome {
             stopped: self.stopped.get().cloned(),
-            most: self.bounds.iter().map(|bound| bound.as_ref().map(|bound| bound.most())).collect(),
+            in_flight: self.bounds.iter().map(|bound| Some(bound.as_ref()?.outcome())).collect(),
             skipped: (0..plan.operators.len()).filter_map(skipped).collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! Time-keeping of periodic sources.
 
-use crate::Seconds;
 use crate::base::options::Pace;
+use crate::base::wording;
 use crate::{Context, Error, Step};
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,8 @@ impl Ticker {
     /// messages that are pushed next, and returns `None`.
     ///
     /// # Errors
-    /// If the tick after it is due as well, under [`Overrun::Stop`].
+    /// If the tick after it is due as well, under [`Overrun::Stop`]. The next tick is then the first that is
+    /// not due yet: an operator that is restarted is on time again.
     pub fn wait(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
         let real = cx.pace(Pace::Real) == Pace::Real;
         self.0.leave_out(cx.skips());
@@ -133,12 +134,11 @@ impl Ticks {
         }
         let late_ns = now_ns - self.due_ns;
         if late_ns >= self.period_ns {
-            // Nobody reads nanoseconds of milliseconds.
-            let whole_ns = if late_ns < 1_000_000 { 1 } else { 1000 };
-            let late = Seconds((late_ns / whole_ns * whole_ns) as f64 / 1e9);
-            let period = Seconds(self.period_ns as f64 / 1e9);
+            let (late, period) = (wording::time(late_ns), wording::time(self.period_ns));
             let number = self.number;
             if self.overrun == Overrun::Stop {
+                // What failed can be restarted, and the tick would be late for ever.
+                self.leave_out(late_ns / self.period_ns + 1);
                 return Err(Error::new(format!(
                     "tick {number} came {late} late, with a period of {period}: what follows it takes too long, or the worker was \
                      kept off its core (`overrun` says to stop)"

@@ -271,6 +271,8 @@ fn context(plan: &Plan, owner: Owner, seeds: Vec<Seed<Info>>, worker: &Worker) -
         }),
         stopping: false,
         stopped_real_ns: 0,
+        released_ns: 0,
+        held_ns: 0,
         lanes: Vec::new(),
         waiting: WaitState {
             kept: Vec::with_capacity(worker.edges.len()),

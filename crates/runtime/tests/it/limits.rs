@@ -3,8 +3,8 @@
 use crate::watchdog::watched;
 use crate::ways::ways;
 use onbeat_runtime::{
-    ClockKind, Context, Error, Graph, InFlightLimit, Input, OnMiss, Operator, Options, Output, Overrun,
-    PathLimits, Ports, Scheduler, Step, Ticker, WhenFull,
+    ClockKind, Context, Error, Graph, InFlightLimit, Input, OnMiss, Operator, Options, Output, Overrun, Pace,
+    Pacer, PathLimits, Ports, Scheduler, Step, Ticker, WhenFull,
 };
 use onbeat_trace::Record;
 use onbeat_trace::record::Outcome;
@@ -244,4 +244,47 @@ fn what_cannot_be_kept_is_refused() {
     assert!(refusal(&graph, &plain).contains("an operator can"), "{}", refusal(&graph, &plain));
     graph = chain(limits);
     assert!(graph.plan(&plain).unwrap().to_string().contains("numbers → end, at most 2 messages in flight"));
+}
+
+/// Sends numbers that are due at a fixed rate, all of them, however late.
+struct Paced {
+    out: Output<u64>,
+    sent: u64,
+}
+
+impl Operator for Paced {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let pacer = Pacer::new(1000.0, Pace::Real);
+        if let Some(wait) = pacer.wait(cx, self.sent, self.sent) {
+            return Ok(wait);
+        }
+        self.out.push(cx, self.sent)?;
+        self.sent += 1;
+        Ok(if self.sent == 100 { Step::Done } else { Step::Again })
+    }
+}
+
+#[test]
+fn a_message_of_a_paced_source_counts_from_when_its_path_has_room() {
+    watched(60, || {
+        let mut graph = Graph::new("paced");
+        let paced = graph.add("paced", Paced { out: Output::default(), sent: 0 });
+        let end = graph.sink("end", |_: u64| std::thread::sleep(Duration::from_millis(3)));
+        graph.connect(paced, |b| &b.out, end, |e| &e.input).capacity(64);
+        graph.limit("paced", "end", in_flight(InFlightLimit::Messages(3)));
+        let options = Options { scheduler: Scheduler::Pinned, workers: Some(2), ..Options::default() };
+        let record = graph.run(&options).unwrap();
+        let path = &record.paths[0];
+        assert_eq!((record.edges[0].received, path.in_flight_most), (100, Some(3)));
+        assert!(path.in_flight_mean.unwrap() <= 3.0, "{path:?}");
+        // The sink takes 3 ms for each, and one comes per millisecond: the last is let go at least 190 ms
+        // after it was due, and is not late for that.
+        assert!(path.held_back_ns >= 180_000_000, "{}", path.held_back_ns);
+        assert!(path.latency.max_ns + path.held_back_ns >= 200_000_000, "{:?}", path.latency);
+        let note = "paced → end: `max_in_flight` held messages back, up to ";
+        assert!(record.notes.iter().any(|text| text.starts_with(note)), "{:?}", record.notes);
+    });
 }

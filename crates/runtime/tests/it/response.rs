@@ -1,7 +1,8 @@
 //! Bounds of response times: worked examples of the books, and a thread that is played through.
 #![forbid(unsafe_code)]
 
-use onbeat_runtime::response::{LoadStream, Supply, response_ns};
+use onbeat_runtime::response::{Host, LoadStream, Supply, response_ns, responses};
+use onbeat_runtime::{Context, Error, Graph, Operator, Options, Output, Pace, Pacer, Ports, Rate, Step};
 use proptest::prelude::*;
 
 #[test]
@@ -137,4 +138,46 @@ proptest! {
             prop_assert!(holds, "{few:?}, then {worse:?}");
         }
     }
+}
+
+/// Sends 20 numbers, 10 ms of the run's clock apart.
+struct Tenth(Output<u64>, u64);
+
+impl Operator for Tenth {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.0);
+    }
+    fn rate(&self, _: Option<Pace>) -> Option<Rate> {
+        Some(Rate::Period(10_000_000))
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if let Some(wait) = Pacer::new(100.0, Pace::Real).wait(cx, self.1, self.1) {
+            return Ok(wait);
+        }
+        self.0.push(cx, self.1)?;
+        self.1 += 1;
+        Ok(if self.1 == 20 { Step::Done } else { Step::Again })
+    }
+}
+
+#[test]
+fn a_scaled_clock_scales_the_bound() {
+    let graph = || {
+        let mut graph = Graph::new("scaled");
+        let tenth = graph.add("tenth", Tenth(Output::default(), 0));
+        let end = graph.sink("end", |_: u64| std::thread::sleep(std::time::Duration::from_micros(200)));
+        graph.connect(tenth, |t| &t.0, end, |e| &e.input);
+        graph
+    };
+    let options = |scale| Options { scale, ..Options::default() };
+    let record = graph().run(&options(4.0)).unwrap();
+    let worst = |scale| {
+        let plan = graph().plan(&options(scale)).unwrap();
+        let host = Host { longest_ns: 50_000, share: 0.0 };
+        responses(&plan, &record, &host).paths[0].worst_ns.unwrap() as f64
+    };
+    // The same steps and wake-ups take four times as long on a clock that runs four times as fast.
+    assert!((worst(4.0) / worst(1.0) - 4.0).abs() < 0.01, "{} {}", worst(4.0), worst(1.0));
+    assert!((worst(0.25) / worst(1.0) - 0.25).abs() < 0.01, "{} {}", worst(0.25), worst(1.0));
+    assert!(worst(1.0) >= 250_000.0, "a step and the host: {}", worst(1.0));
 }

@@ -3,6 +3,7 @@
 use super::{Failure, StarvedOperator, Worker};
 use crate::Error;
 use crate::base::quiescence::NEVER;
+use crate::engine::limits::InFlightBound;
 use crate::operator::Step;
 use crate::operator::context::{Context, STARVED, flag};
 use crate::operator::message::NO_DUE;
@@ -104,7 +105,10 @@ impl Worker {
         let has_sent = cx.next < STARVED || cx.sent_away;
         node.sequence += u64::from(has_sent);
         if has_sent {
-            node.bounds.iter().for_each(|bound| bound.sent(node.sequence, cx.stamp.due_ns));
+            let time_ns = if node.bounds.is_empty() { 0 } else { cx.now_ns().saturating_sub(cx.start_ns) };
+            let sent =
+                |bound: &Arc<InFlightBound>| bound.sent(node.sequence, cx.stamp.due_ns, time_ns, cx.held_ns);
+            node.bounds.iter().for_each(sent);
         }
         match step {
             Step::Again => {

@@ -28,11 +28,12 @@ impl Worker {
         if let Some(conditions) = &mut self.conditions[operator as usize] {
             conditions.unmet = unmet.unwrap_or(u32::MAX);
         }
-        let Some((verdict, Asks { tick, chunks, notes })) = checked else { return Ok(true) };
+        let Some((verdict, Asks { tick, chunks, notes, released_ns })) = checked else { return Ok(true) };
         notes.into_inner().into_iter().for_each(|note| cx.note(note));
         match verdict.and_then(|verdict| verdict).map_err(|error| Failure::Operator(operator, error))? {
             Readiness::Holds => {
                 self.tick = tick.get();
+                cx.released_ns = released_ns.get();
                 return Ok(true);
             }
             Readiness::Until(time_ns) => {

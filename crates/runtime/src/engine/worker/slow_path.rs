@@ -43,6 +43,7 @@ impl Worker {
         if flags & flag::WHEN != 0 {
             self.note_conditional_step(cx, operator, &outcome)?;
         }
+        cx.released_ns = 0;
         if !matches!(outcome, Ok(Step::Wait)) || flags & flag::SLOW != 0 {
             self.finish_step(cx, operator, outcome)?;
         }

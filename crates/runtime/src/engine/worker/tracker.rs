@@ -162,7 +162,7 @@ impl Tracker {
         for (place, path) in paths.iter_mut().enumerate().filter(|(_, path)| counts(path)) {
             path.statistics.record(time_ns, value_ns, stamp, now_ns);
             if let Some(bound) = path.bound.as_ref().filter(|_| path.source == stamp.source()) {
-                bound.arrived(sequence, stamp.due_ns);
+                bound.arrived(sequence, stamp.due_ns, time_ns);
             }
             let late = Late { of: path.plan, end: path.at, on_miss: path.on_miss, ..message };
             if path.is_slow(value_ns) {

@@ -109,6 +109,10 @@ pub struct Context {
     pub(crate) stopping: bool,
     /// Real time at which they were.
     pub(crate) stopped_real_ns: u64,
+    /// Time at which a full path let the source that is stepped go on; 0 for others.
+    pub(crate) released_ns: u64,
+    /// By how much the message in hand was late when it was let go.
+    pub(crate) held_ns: u64,
     /// Operators that hand messages out to other workers, by rising number of the operator.
     pub(crate) lanes: Vec<Lane>,
     pub(crate) waiting: WaitState,
@@ -206,7 +210,9 @@ impl Context {
             self.stamp.time_ns = time_ns;
         }
         if let Some(due_ns) = due_ns {
-            self.stamp.due_ns = due_ns;
+            // A message that a full path has held back is due when it may go.
+            self.held_ns = self.released_ns.saturating_sub(due_ns);
+            self.stamp.due_ns = due_ns + self.held_ns;
         }
     }
 

@@ -28,7 +28,7 @@ fn compile_one(requirement: Requirement, all: &[String]) -> Option<Compiled> {
             Box::new(InputsCondition::new(ports, how, least, timeout_ns, input))
         }
         Requirement::Batch { port, size, delay_ns } => {
-            Box::new(BatchCondition { input: input(&port), port, size, delay_ns, since_ns: None })
+            Box::new(BatchCondition { input: input(&port), port, size, delay_ns, open: 0, since_ns: None })
         }
         Requirement::Count(steps) => Box::new(CountCondition(steps)),
         Requirement::Gate(gate) => Box::new(GateCondition(gate)),
@@ -117,28 +117,27 @@ struct BatchCondition {
     input: usize,
     size: usize,
     delay_ns: u64,
-    /// When the first message of the batch was seen.
+    /// Messages with a smaller number belong to a batch that was full or late, however many steps take them.
+    open: u64,
+    /// When the first message of the next batch was seen.
     since_ns: Option<u64>,
 }
 
 impl Condition for BatchCondition {
     fn check(&mut self, view: &View<'_>) -> Result<Readiness, Error> {
-        let messages = view.messages_at(self.input);
-        if messages >= self.size || view.is_closed_at(self.input) || view.inputs_are_waived() {
+        let (messages, taken) = (view.messages_at(self.input), view.taken_at(self.input));
+        let come = taken + messages as u64;
+        self.since_ns = (come > self.open).then(|| self.since_ns.unwrap_or_else(|| view.now_ns()));
+        if view.is_closed_at(self.input) || view.inputs_are_waived() || messages > 0 && taken < self.open {
             return Ok(Readiness::Holds);
         }
-        if messages == 0 {
-            self.since_ns = None;
-            return Ok(Readiness::Waits);
+        let Some(since_ns) = self.since_ns.filter(|_| messages > 0) else { return Ok(Readiness::Waits) };
+        let end_ns = since_ns.saturating_add(self.delay_ns);
+        if messages < self.size && view.now_ns() < end_ns {
+            return Ok(Readiness::Until(end_ns));
         }
-        let now_ns = view.now_ns();
-        let end_ns = self.since_ns.get_or_insert(now_ns).saturating_add(self.delay_ns);
-        Ok(if now_ns >= end_ns { Readiness::Holds } else { Readiness::Until(end_ns) })
-    }
-
-    fn stepped(&mut self, view: &View<'_>) {
-        // Remaining messages came with the taken ones, or after them.
-        self.since_ns = (view.messages_at(self.input) > 0).then(|| view.now_ns());
+        (self.open, self.since_ns) = (come, None);
+        Ok(Readiness::Holds)
     }
 
     fn describe(&self) -> String {

@@ -28,6 +28,8 @@ pub(crate) struct Asks {
     /// Store and number of its chunks that must be free before the next check.
     pub chunks: Cell<Option<(usize, usize)>>,
     pub notes: RefCell<Vec<String>>,
+    /// Time at which a full path let the source go on, on the run's clock; 0 if it has never held it.
+    pub released_ns: Cell<u64>,
 }
 
 impl View<'_> {
@@ -88,6 +90,12 @@ impl View<'_> {
     pub(crate) fn messages_at(&self, input: usize) -> usize {
         let edges = self.of.inputs.get(input).map_or(&[][..], |input| &input.edges);
         edges.iter().map(|&edge| self.edges[edge as usize].probe.len(&self.cx.owner)).sum()
+    }
+
+    /// Number of messages that have ever been taken from an input.
+    pub(crate) fn taken_at(&self, input: usize) -> u64 {
+        let edges = self.of.inputs.get(input).map_or(&[][..], |input| &input.edges);
+        edges.iter().map(|&edge| self.edges[edge as usize].probe.taken(&self.cx.owner)).sum()
     }
 
     pub(crate) fn is_closed_at(&self, input: usize) -> bool {

@@ -41,6 +41,8 @@ pub(super) struct Stages {
     host: Host,
     /// Longest late wake-up, by worker, in nanoseconds.
     wake_ns: Vec<u64>,
+    /// Nanoseconds on the run's clock, which periods and limits count, for one that work takes.
+    scale: f64,
 }
 
 impl Stages {
@@ -70,6 +72,7 @@ impl Stages {
             means: vec![Some(0.0); plan.workers.len()],
             host: *host,
             wake_ns: late_wakes_ns(plan, record),
+            scale: plan.options.scale,
         };
         for source in (0..plan.operators.len()).filter(|&at| plan.operators[at].source) {
             let messages = sent(record, &plan.operators[source].name, measured[source]);
@@ -111,7 +114,7 @@ impl Stages {
             };
             of[at] = Some(self.put(source, workers[at], depth, period_ns, measured, messages));
             if let Some(mean) = &mut self.means[workers[at]] {
-                *mean += measured.busy_ns as f64 / messages as f64 / period_ns as f64;
+                *mean += self.scale * measured.busy_ns as f64 / messages as f64 / period_ns as f64;
             }
         }
         for &(from, to) in edges {
@@ -150,7 +153,7 @@ impl Stages {
         });
         // A few steps belong to no message: those at the end of a run, and those without input.
         let ratio = measured.steps as f64 * 0.99 / messages as f64;
-        let longest_ns = measured.step.max_ns as f64;
+        let longest_ns = self.scale * measured.step.max_ns as f64;
         let work = if ratio > 0.5 {
             (1, ratio.ceil() * longest_ns)
         } else {
@@ -221,12 +224,12 @@ impl Stages {
     pub fn supply(&self, plan: &Plan, worker: usize) -> Supply {
         let own = match plan.pools[plan.workers[worker].pool].policy {
             Some(Policy::Deadline { runtime_ns, period_ns, .. }) => {
-                Supply::server(runtime_ns as f64, period_ns.max(1) as f64)
+                Supply::server(self.scale * runtime_ns as f64, self.scale * period_ns.max(1) as f64)
             }
             _ => Supply::CORE,
         };
         Supply {
-            delay_ns: own.delay_ns + (self.wake_ns[worker] + self.host.longest_ns) as f64,
+            delay_ns: own.delay_ns + self.scale * (self.wake_ns[worker] + self.host.longest_ns) as f64,
             rate: own.rate * (1.0 - self.host.share).max(0.0),
         }
     }

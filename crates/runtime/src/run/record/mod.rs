@@ -13,10 +13,11 @@ pub(crate) use copies::join;
 pub(crate) use report::{PartReport, ThreadReport, ThreadTime, report};
 
 use crate::base::bounded_list::BoundedList;
+use crate::base::wording;
 use crate::engine::control::RunFault;
 use crate::engine::control::standstill::Standstill;
 use crate::engine::limits::LimitsOutcome;
-use crate::plan::Plan;
+use crate::plan::{PathPlan, Plan};
 use onbeat_trace::record::{
     Build, ClockRecord, FaultAction, FaultRecord, Obtained, OperatorRecord, OperatorState, PlanRecord,
     ThreadRecord, WorkerRecord,
@@ -170,7 +171,15 @@ fn notes(plan: &Plan, reports: &mut [PartReport], end: &RunEnd) -> Vec<String> {
     let left_out = end.limits.skipped.iter().map(|(source, ticks)| {
         format!("{source}: left out {ticks} ticks, because messages of it were late (on_miss = \"skip\")")
     });
-    plan.notes.iter().cloned().chain(of_operators).chain(left_out).collect()
+    let held_back = plan.paths.iter().zip(&end.limits.in_flight).filter_map(|(path, in_flight)| {
+        let held_ns = in_flight.filter(|in_flight| in_flight.held_ns > 0)?.held_ns;
+        let PathPlan { from, to, .. } = path;
+        let held = wording::time(held_ns);
+        Some(format!(
+            "{from} → {to}: `max_in_flight` held messages back, up to {held} after they were due: latencies count from then on"
+        ))
+    });
+    plan.notes.iter().cloned().chain(of_operators).chain(left_out).chain(held_back).collect()
 }
 
 fn plan_record(plan: &Plan, operators: &[OperatorRecord]) -> PlanRecord {

@@ -22,7 +22,11 @@ pub(super) fn paths(
         let source = plan.paths[*number].source;
         let sent: u64 = sent.iter().filter(|(number, _)| *number == source).map(|(_, sent)| sent).sum();
         path.in_flight_mean = in_flight(&path.latency, sent, duration_ns);
-        path.in_flight_most = end.limits.most.get(*number).copied().flatten();
+        if let Some(in_flight) = end.limits.in_flight.get(*number).copied().flatten() {
+            path.in_flight_mean = path.in_flight_mean.map(|_| in_flight.mean(duration_ns));
+            path.in_flight_most = Some(in_flight.most);
+            path.held_back_ns = in_flight.held_ns;
+        }
     }
     let paths = paths.into_iter().map(|(_, record, measured)| (record, measured));
     match plan.recipe.is_some() {

@@ -173,6 +173,7 @@ pub(crate) fn report(plan: &Plan, worker: &Worker, cx: &Context, started: usize,
             max_in_flight: asked.max_in_flight,
             in_flight_mean: None,
             in_flight_most: None,
+            held_back_ns: 0,
             slowest: Vec::new(),
             // Filled by `whole_path`.
             latency: Summary::default(),

@@ -1,8 +1,9 @@
 //! Messages at inputs: one, all, any, in sum, in batches, or after a time.
 
-use super::{found, manual, two_inputs, ways};
+use super::{At, Seen, found, manual, two_inputs, ways};
 use crate::watchdog::watched;
-use onbeat_runtime::{Graph, When};
+use onbeat_runtime::{Context, Error, Graph, Input, Operator, Ports, Step, When};
+use std::sync::Arc;
 
 #[test]
 fn input_conditions() {
@@ -59,6 +60,53 @@ fn a_batch_is_full_or_late() {
             let found = found(&seen);
             assert_eq!(found[..2], [(3, 0, 3), (2, 0, 600)], "{:?}", options.scheduler);
             assert_eq!(found.iter().map(|step| step.0).sum::<usize>(), 6);
+        }
+    });
+}
+
+/// Takes one message per step, as most operators do.
+struct OneByOne {
+    a: Input<u64>,
+    seen: Seen,
+}
+
+impl Operator for OneByOne {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("a", &mut self.a);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.a.pop(cx).is_some() {
+            self.seen.lock().unwrap().push((vec![1, 0], cx.now_ns() - cx.start_ns()));
+        }
+        Ok(Step::Wait)
+    }
+}
+
+#[test]
+fn a_batch_keeps_its_delay_when_steps_take_one_message() {
+    watched(60, || {
+        for options in ways().iter().map(manual) {
+            // One each 1000 ns. A batch of sixteen is never full, so its delay ends it.
+            let times: Vec<u64> = (0..100).map(|tick| tick * 1000).collect();
+            for (size, delay_ns, at_once) in [(16, 5_500, 6), (8, 100_000, 8)] {
+                let seen = Seen::default();
+                let mut graph = Graph::new("batches");
+                let source = graph.add("source", At::new(&times));
+                let taker = graph.add("taker", OneByOne { a: Input::default(), seen: Arc::clone(&seen) });
+                graph.connect(source, |s| &s.out, taker, |t| &t.a).capacity(32);
+                graph.when(taker, When::batch("a", size, delay_ns));
+                let record = graph.run(&options).unwrap();
+                assert_eq!((record.result.lost, record.edges[0].received), (0, 100));
+                let seen = seen.lock().unwrap();
+                for (number, &(_, at_ns)) in (0..).zip(seen.iter()) {
+                    let first = number / at_once * at_once;
+                    let last = first + at_once - 1;
+                    // What is left at the end goes at once.
+                    let complete = if size == 8 { last * 1000 } else { first * 1000 + delay_ns };
+                    let expected = if last > 99 { 99_000 } else { complete };
+                    assert_eq!(at_ns, expected, "{number}, {:?}", options.scheduler);
+                }
+            }
         }
     });
 }

@@ -2,7 +2,10 @@
 
 use super::{Fail, Shaky, line, soon, ways};
 use crate::watchdog::watched;
-use onbeat_runtime::{Activity, ClockKind, Graph, OnError, Options, Restart};
+use onbeat_runtime::{
+    Activity, ClockKind, Context, Error, Graph, OnError, Operator, Options, Output, Overrun, Ports, Restart,
+    Step, Ticker,
+};
 use onbeat_trace::record::Outcome;
 use std::time::{Duration, Instant};
 
@@ -92,5 +95,51 @@ fn a_pause_holds_restarts_back() {
             let operator = record.operators.iter().find(|it| it.name == "shaky").unwrap();
             assert_eq!(operator.restarts, 1, "{way}");
         }
+    });
+}
+
+/// Ticks each millisecond, and fails when it is late.
+struct Strict(Output<u64>, Ticker);
+
+impl Operator for Strict {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.0);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.1.number() >= 1000 {
+            return Ok(Step::Done);
+        }
+        if let Some(wait) = self.1.wait(cx)? {
+            return Ok(wait);
+        }
+        self.0.push(cx, self.1.number())?;
+        self.1.next(cx);
+        Ok(Step::Again)
+    }
+}
+
+#[test]
+fn a_source_that_was_late_once_is_on_time_after_its_restart() {
+    watched(60, || {
+        let mut graph = Graph::new("late once");
+        let ticker = Ticker::new(MS, Overrun::Stop).unwrap();
+        let beat = graph.add("beat", Strict(Output::default(), ticker));
+        let end = graph.sink("end", |tick: u64| {
+            if tick == 10 {
+                std::thread::sleep(Duration::from_millis(40));
+            }
+        });
+        graph.connect(beat, |b| &b.0, end, |e| &e.input);
+        // Another thread may make ticks late as well, but each restart mends its tick.
+        let restart = Restart { limit: 100, ..soon() };
+        graph.on_error(beat, OnError::Restart(restart));
+        let record = graph.run(&Options::default()).unwrap();
+        let faults: Vec<&str> = record.faults.iter().map(|fault| fault.text.as_str()).collect();
+        assert!(faults.iter().any(|text| text.starts_with("tick 11 came ")), "{faults:?}");
+        let ticks = |text: &&str| text.split(' ').nth(1).and_then(|tick| tick.parse::<u64>().ok());
+        let late: Vec<u64> = faults.iter().filter_map(ticks).collect();
+        assert!(late.windows(2).all(|pair| pair[0] < pair[1]), "none is late twice: {late:?}");
+        assert_eq!(record.result.outcome, Outcome::Ended, "{faults:?}");
+        assert_eq!(record.edges[0].received, record.edges[0].sent);
     });
 }

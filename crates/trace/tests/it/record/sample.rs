@@ -115,6 +115,7 @@ fn path() -> PathRecord {
         latency: summary(),
         misses: 1,
         worst_ns: Some(412_000),
+        held_back_ns: 1_500,
         max_in_flight: Some(InFlightLimit::Messages(4)),
         in_flight_mean: Some(1.5),
         in_flight_most: Some(4),
