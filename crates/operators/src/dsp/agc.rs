@@ -6,6 +6,9 @@ use onbeat_runtime::{Change, Decibels, Error, Map, Sample, Seconds, Value, tried
 use super::not_finite;
 use crate::check;
 
+/// Factor between the two means from which the level follows the quick one: 1 dB.
+const APART: f32 = 1.122;
+
 /// A sample with a magnitude that can be scaled.
 pub trait GainSample: Sample {
     /// Its magnitude.
@@ -38,17 +41,22 @@ impl GainSample for Complex<f32> {
 
 /// Controls the gain so that the mean magnitude becomes `target`.
 ///
-/// The level follows the magnitude, with one time constant while it rises and another while it falls. The
-/// gain is `target / level`, at most `most`:
+/// The level is the mean of the magnitude over the longer of two time constants, `attack` and `decay`. The
+/// gain is `target / level`, at most `most`. So that a rise (or, if `decay` is the shorter one, a fall) is
+/// followed with the shorter constant, a second mean with that constant draws the level along while it is
+/// more than 1 dB away:
 ///
 /// ```text
-/// level += (|x| - level) * (1 - e^(-1 / (rate τ))),   τ = attack if |x| > level, else decay
-/// y = x * min(target / level, most)
+/// quick += (|x| - quick) (1 - e^(-1 / (rate attack)))
+/// level += (|x| - level) (1 - e^(-1 / (rate decay)))
+///        + (quick - level) (1 - e^(-1 / (rate attack)))   if quick is more than 1 dB above the level
+/// y = x min(target / level, most)
 /// ```
 ///
-/// With equal time constants, a steady signal reaches a mean magnitude of `target`. An attack shorter than
-/// the decay keeps the level nearer to the peaks. A sample that is not finite is replaced by 0 and does not
-/// change the level; a note gives the number of such samples at the end.
+/// A steady signal comes out with a mean magnitude of `target`, whatever its waveform: a sine with an
+/// amplitude of 1.57 times `target`, a complex tone with `target` itself. There is no delay: the gain of a
+/// sample includes that sample. A sample that is not finite is replaced by 0 and does not change the level;
+/// a note gives the number of such samples at the end.
 #[derive(Debug, Clone)]
 pub struct Agc<T: GainSample> {
     attack_s: f64,
@@ -57,10 +65,13 @@ pub struct Agc<T: GainSample> {
     most: f32,
     /// Sample rate; 0 before it is known.
     rate_hz: f64,
-    rise: f32,
-    fall: f32,
-    /// `None` before the first sample, which sets it.
-    level: Option<f32>,
+    /// Weights of a new sample in the mean over the shorter time constant, and in that over the longer one.
+    short: f32,
+    long: f32,
+    /// Factor from the quick mean to the level beyond which it is drawn along: below 1 if rises are quick.
+    apart: f32,
+    /// Mean over the shorter time constant, and level; `None` before the first sample, which sets both.
+    means: Option<[f32; 2]>,
     not_finite: u64,
     sample: std::marker::PhantomData<T>,
 }
@@ -77,25 +88,39 @@ impl<T: GainSample> Agc<T> {
         }
         let (target, most) = (target as f32, most as f32);
         let sample = std::marker::PhantomData;
-        let (rate_hz, level) = (0.0, None);
+        let (rate_hz, means) = (0.0, None);
         Ok(Agc {
             attack_s,
             decay_s,
             target,
             most,
             rate_hz,
-            rise: 0.0,
-            fall: 0.0,
-            level,
+            short: 0.0,
+            long: 0.0,
+            apart: 1.0,
+            means,
             not_finite: 0,
             sample,
         })
     }
 
-    /// Weights of a new sample in the level, rising and falling.
     fn follow(&mut self) {
         let part = |tau_s: f64| -(-1.0 / (self.rate_hz * tau_s)).exp_m1() as f32;
-        (self.rise, self.fall) = (part(self.attack_s), part(self.decay_s));
+        self.short = part(self.attack_s.min(self.decay_s));
+        self.long = part(self.attack_s.max(self.decay_s));
+        self.apart = if self.attack_s <= self.decay_s { 1.0 / APART } else { APART };
+    }
+
+    /// The level after a sample of this size.
+    #[inline(always)]
+    fn level(&mut self, size: f32) -> f32 {
+        let [quick, level] = self.means.get_or_insert([size; 2]);
+        *quick += (size - *quick) * self.short;
+        let far = *quick * self.apart;
+        let is_far = if self.apart < 1.0 { far > *level } else { far < *level };
+        let draw = if is_far { (*quick - *level) * self.short } else { 0.0 };
+        *level += (size - *level) * self.long + draw;
+        *level
     }
 
     fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
@@ -120,7 +145,7 @@ impl<T: GainSample> Map for Agc<T> {
         check::rate(rate_hz)?;
         self.rate_hz = rate_hz;
         self.follow();
-        self.level = None;
+        self.means = None;
         Ok(())
     }
 
@@ -132,10 +157,8 @@ impl<T: GainSample> Map for Agc<T> {
                 *x = T::zeroed();
                 continue;
             }
-            let level = self.level.get_or_insert(size);
-            let part = if size > *level { self.rise } else { self.fall };
-            *level += (size - *level) * part;
-            let gain = if *level * self.most > self.target { self.target / *level } else { self.most };
+            let level = self.level(size);
+            let gain = if level * self.most > self.target { self.target / level } else { self.most };
             *x = x.times(gain);
         }
     }
@@ -187,19 +210,59 @@ mod tests {
         assert!(samples[4000..].iter().all(|x| (x.norm() - 0.5).abs() < 1e-3));
     }
 
+    /// Noise, a sine and a square wave, with the defaults' constants: each comes to the target.
+    #[test]
+    fn every_waveform_comes_to_the_target() {
+        let mut dice = 1u64;
+        let mut noise = || {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (dice >> 40) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let noise: Vec<f32> = (0..96_000).map(|_| noise()).collect();
+        let square: Vec<f32> = (0..96_000).map(|n| if n % 100 < 20 { 0.9 } else { -0.1 }).collect();
+        for (attack_s, decay_s) in [(0.01, 0.2), (0.01, 0.05), (0.2, 0.01), (0.05, 0.05)] {
+            for (name, samples) in
+                [("sine", tone(0.02, 96_000)), ("noise", noise.clone()), ("square", square.clone())]
+            {
+                let mut agc = Agc::<f32>::new(attack_s, decay_s, 0.25, 1e4).unwrap();
+                agc.start(48e3).unwrap();
+                let mut samples = samples;
+                agc.map(&mut samples);
+                let end = mean(&samples[72_000..]);
+                assert!((end / 0.25 - 1.0).abs() < 0.015, "{name}, {attack_s}, {decay_s}: {end}");
+            }
+        }
+    }
+
     #[test]
     fn it_follows_a_step_with_its_time_constants() {
+        let level = |agc: &mut Agc<f32>, size: f32, count: usize| {
+            let mut samples = vec![size; count];
+            agc.map(&mut samples);
+            size / samples[count - 1]
+        };
         let mut agc = Agc::<f32>::new(0.01, 0.1, 1.0, 1e6).unwrap();
         agc.start(10e3).unwrap();
-        agc.map(&mut [1.0; 1000]);
-        // A step up by a factor of ten: after one attack time the level has made 1 - 1/e of the way.
-        let mut up = [10.0; 100];
-        agc.map(&mut up);
-        assert!((up[99] - 10.0 / (10.0 - 9.0 * (-1.0f32).exp())).abs() < 1e-3, "{}", up[99]);
-        agc.map(&mut [10.0; 2000]);
-        let mut down = [1.0; 1000];
-        agc.map(&mut down);
-        assert!((down[999] - 1.0 / (1.0 + 9.0 * (-1.0f32).exp())).abs() < 1e-3, "{}", down[999]);
+        level(&mut agc, 1.0, 1000);
+        // A step up by a factor of ten: two means in a row make 1 - 2/e of the way in one attack time, and
+        // the slow one makes a tenth of what is left.
+        let up = level(&mut agc, 10.0, 100);
+        assert!((3.4..4.1).contains(&up), "{up}");
+        let up = level(&mut agc, 10.0, 400);
+        assert!(up > 8.7, "after five attack times: {up}");
+        assert!((level(&mut agc, 10.0, 8000) - 10.0).abs() < 0.01);
+        // A step down: one mean, 1 - 1/e of the way after one decay time.
+        let down = level(&mut agc, 1.0, 1000);
+        assert!((down - (1.0 + 9.0 * (-1.0f32).exp())).abs() < 0.05, "{down}");
+        // With the constants the other way round, rises are slow and falls quick.
+        let mut agc = Agc::<f32>::new(0.1, 0.01, 1.0, 1e6).unwrap();
+        agc.start(10e3).unwrap();
+        level(&mut agc, 1.0, 1000);
+        let up = level(&mut agc, 10.0, 1000);
+        assert!((up - (10.0 - 9.0 * (-1.0f32).exp())).abs() < 0.05, "{up}");
+        level(&mut agc, 10.0, 10_000);
+        let down = level(&mut agc, 1.0, 100);
+        assert!((6.9..7.7).contains(&down), "{down}");
     }
 
     #[test]

@@ -1,26 +1,34 @@
 //! De-emphasis: the treble cut of an FM receiver.
 
+use std::f64::consts::TAU;
+
+use num_complex::Complex;
 use onbeat_runtime::{Error, Map};
 
 use super::not_finite;
 use crate::check;
 
+/// Highest audio frequency of FM broadcasting.
+const TOP_HZ: f64 = 15e3;
+
 /// Samples of a block.
 const BLOCK: usize = 8;
 
-/// A one-pole low-pass with time constant `tau_s`, the inverse of the transmitter's treble lift `1 + s tau`.
+/// A low-pass with time constant `tau_s`, the inverse of the transmitter's treble lift `1 + s tau`.
 ///
 /// FM noise grows with the frequency. A transmitter therefore lifts the treble, and a receiver cuts it
-/// together with the noise: with 50 µs in Europe and 75 µs in America (ITU-R BS.450). The filter is the
-/// bilinear transform of `1 / (1 + s tau)`, without prewarping:
+/// together with the noise: with 50 µs in Europe and 75 µs in America (ITU-R BS.450). The analogue filter is
+/// `1 / (1 + s tau)`, and this one has its pole:
 ///
 /// ```text
-/// y[n] = (x[n] + x[n-1] + (k - 1) y[n-1]) / (k + 1),   k = 2 rate tau
+/// y[n] = b0 x[n] + b1 x[n-1] + b2 x[n-2] + p y[n-1],   p = e^(-1 / (rate tau))
 /// ```
 ///
-/// At 48 kHz and 50 µs it follows the analogue filter, in magnitude and phase together, within 0.04 % at 1
-/// kHz, 0.3 % at 2 kHz, 1.8 % at 4 kHz and 9 % at 8 kHz. As in the analogue filter, there is no delay to
-/// compensate: its phase cancels the transmitter's.
+/// The weights of the inputs make its magnitude that of the analogue filter at 0 Hz, 9.3 kHz and 14.4 kHz (or
+/// at the same parts of half the sample rate, if that is below 15 kHz). Up to 15 kHz the magnitude is within
+/// 0.01 dB at 48 kHz, 0.02 dB at 44.1 kHz and 0.2 dB at 32 kHz. The output is about a third of a sample
+/// earlier than that of the analogue filter: 7.4 µs at 1 kHz and 8.1 µs at 15 kHz, with 48 kHz. The gain at
+/// 0 Hz is 1.
 ///
 /// Each output waits for the one before. To be faster, the filter computes blocks of 8 samples, counted
 /// from the start of the stream: what the samples of a block alone give, plus what is left of the last
@@ -31,11 +39,12 @@ const BLOCK: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Deemphasis {
     tau_s: f64,
-    /// Weight of the current and the previous input.
-    feed: f64,
+    /// Weights of the current input and of the two before it.
+    feed: [f64; 3],
     /// Powers 1 to `BLOCK` of the previous output's weight.
     poles: [f64; BLOCK],
-    last_input: f64,
+    /// The two inputs before the current one, the later one first.
+    last: [f64; 2],
     /// Number of the next sample in its block.
     at: usize,
     /// What the samples of this block alone give.
@@ -55,9 +64,9 @@ impl Deemphasis {
         check::within("tau", tau_s, 0.0, 1.0, "it is in seconds: 50 µs is 50e-6")?;
         Ok(Deemphasis {
             tau_s,
-            feed: 0.0,
+            feed: [0.0; 3],
             poles: [0.0; BLOCK],
-            last_input: 0.0,
+            last: [0.0; 2],
             at: 0,
             own: 0.0,
             before: 0.0,
@@ -71,8 +80,9 @@ impl Deemphasis {
         let is_finite = sample.is_finite();
         self.not_finite += u64::from(!is_finite);
         let x = if is_finite { f64::from(*sample) } else { 0.0 };
-        self.own = self.feed * (x + self.last_input) + self.poles[0] * self.own;
-        self.last_input = x;
+        let [b0, b1, b2] = self.feed;
+        self.own = b0 * x + (b1 * self.last[0] + b2 * self.last[1]) + self.poles[0] * self.own;
+        self.last = [x, self.last[0]];
         let y = self.own + self.poles[at] * self.before;
         *sample = y as f32;
         y
@@ -100,8 +110,7 @@ impl Map for Deemphasis {
 
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
-        let k = 2.0 * rate_hz * self.tau_s;
-        if k < 1.0 {
+        if 2.0 * rate_hz * self.tau_s < 1.0 {
             return Err(Error::new(format!(
                 "`tau` is {}: it must be at least {}, half a sample at {rate_hz} samples per second; a \
                  faster filter has no effect here: leave it out",
@@ -109,14 +118,14 @@ impl Map for Deemphasis {
                 0.5 / rate_hz
             )));
         }
-        self.feed = 1.0 / (k + 1.0);
-        let pole = (k - 1.0) / (k + 1.0);
+        let pole = (-1.0 / (rate_hz * self.tau_s)).exp();
+        self.feed = weights(rate_hz, self.tau_s, pole);
         let mut power = 1.0;
         self.poles = std::array::from_fn(|_| {
             power *= pole;
             power
         });
-        (self.last_input, self.at) = (0.0, 0);
+        (self.last, self.at) = ([0.0; 2], 0);
         self.begin(0.0);
         Ok(())
     }
@@ -141,30 +150,82 @@ impl Map for Deemphasis {
     }
 }
 
+/// Weights of three inputs, so that the magnitude is that of `1 / (1 + s tau)` at three frequencies.
+///
+/// The squared magnitude of the inputs' part is `c0 + 2 c1 cos w + 2 c2 cos 2w`. Three points give `c`; the
+/// zeros of that polynomial inside the unit circle give the weights.
+fn weights(rate_hz: f64, tau_s: f64, pole: f64) -> [f64; 3] {
+    let top_hz = TOP_HZ.max(rate_hz * 0.1).min(rate_hz * 0.5);
+    let at = [0.0, 0.62, 0.96].map(|part| TAU * part * top_hz / rate_hz);
+    // What the pole leaves to the zeros.
+    let wanted = at.map(|w| {
+        let of_pole = (1.0 - pole).powi(2) + 4.0 * pole * (w / 2.0).sin().powi(2);
+        of_pole / (1.0 + (w * rate_hz * tau_s).powi(2))
+    });
+    // As a polynomial in u = 1 - cos w, through u = 0 and two more points: v0 + v1 u + v2 u^2.
+    let u = at.map(|w| 2.0 * (w / 2.0).sin().powi(2));
+    let slope = |point: usize| (wanted[point] - wanted[0]) / u[point];
+    let v2 = (slope(2) - slope(1)) / (u[2] - u[1]);
+    let v1 = slope(1) - v2 * u[1];
+    // Its roots; the second form keeps its digits where v2 is small.
+    let root = Complex::new(v1 * v1 - 4.0 * v2 * wanted[0], 0.0).sqrt();
+    let q = if v1 < 0.0 { (root - v1) / 2.0 } else { (-root - v1) / 2.0 };
+    let zeros = [Complex::new(wanted[0], 0.0) / q, q / v2].map(|u| {
+        let x = Complex::new(1.0, 0.0) - u;
+        let part = (x * x - 1.0).sqrt();
+        let z = if (x - part).norm() < 1.0 { x - part } else { x + part };
+        if z.is_finite() { z } else { Complex::new(0.0, 0.0) }
+    });
+    let feed = [1.0, -(zeros[0] + zeros[1]).re, (zeros[0] * zeros[1]).re];
+    let gain = (1.0 - pole) / feed.iter().sum::<f64>();
+    feed.map(|weight| weight * gain)
+}
+
 #[cfg(test)]
 mod tests {
     use num_complex::Complex;
 
     use super::*;
 
+    /// Response at a frequency, from the impulse response.
+    fn response(rate_hz: f64, tau_s: f64, hz: f64) -> Complex<f64> {
+        let mut filter = Deemphasis::new(tau_s).unwrap();
+        filter.start(rate_hz).unwrap();
+        let mut impulse = vec![0.0; (rate_hz * tau_s * 40.0) as usize + 40];
+        impulse[0] = 1.0;
+        filter.map(&mut impulse);
+        let turn = |(n, y): (usize, &f32)| Complex::from_polar(f64::from(*y), -TAU * hz / rate_hz * n as f64);
+        impulse.iter().enumerate().map(turn).sum()
+    }
+
     /// Checks the deviations from the analogue filter that the doc comment states.
     #[test]
-    fn follows_the_analogue_filter() {
-        for (hz, limit) in [(100.0, 1e-4), (1e3, 4.5e-4), (2e3, 3.1e-3), (4e3, 1.85e-2), (8e3, 9e-2)] {
-            let mut filter = Deemphasis::new(50e-6).unwrap();
-            filter.start(48e3).unwrap();
-            let w = std::f64::consts::TAU * hz;
-            let mut tone: Vec<f32> = (0..9600).map(|n| (w * f64::from(n) / 48e3).cos() as f32).collect();
-            filter.map(&mut tone);
-            // Correlation over whole periods of the second half gives the response at this frequency.
-            let mut sum = Complex::new(0.0, 0.0);
-            for (n, y) in tone.iter().enumerate().skip(4800) {
-                sum += Complex::from_polar(f64::from(*y), -w * n as f64 / 48e3);
+    fn has_the_magnitude_of_the_analogue_filter() {
+        let rates =
+            [(32e3, 0.21), (44.1e3, 0.02), (48e3, 0.0101), (96e3, 0.001), (240e3, 0.001), (2.4e6, 0.001)];
+        for (rate_hz, limit_db) in rates {
+            for tau_s in [50e-6, 75e-6] {
+                for hz in (0..=15).map(|khz| f64::from(khz) * 1e3) {
+                    let analogue = 1.0 / (1.0 + (TAU * hz * tau_s).powi(2)).sqrt();
+                    let error_db = 20.0 * (response(rate_hz, tau_s, hz).norm() / analogue).log10();
+                    assert!(error_db.abs() < limit_db, "{error_db} dB at {hz} Hz of {rate_hz} Hz");
+                }
             }
-            let got = sum / 2400.0;
-            let analogue = Complex::new(1.0, 0.0) / Complex::new(1.0, w * 50e-6);
-            let error = (got / analogue - 1.0).norm();
-            assert!(error < limit, "{error} at {hz} Hz");
+        }
+        // Below 30 kHz, half the sample rate takes the place of 15 kHz.
+        for hz in [100.0, 1e3, 4e3, 7.9e3] {
+            let analogue = 1.0 / (1.0 + (TAU * hz * 50e-6f64).powi(2)).sqrt();
+            let error_db = 20.0 * (response(16e3, 50e-6, hz).norm() / analogue).log10();
+            assert!(error_db.abs() < 0.35, "{error_db} dB at {hz} Hz of 16 kHz");
+        }
+    }
+
+    #[test]
+    fn is_a_third_of_a_sample_early() {
+        for (hz, early_us) in [(1e3, 7.4), (15e3, 8.1)] {
+            let analogue = Complex::new(1.0, 0.0) / Complex::new(1.0, TAU * hz * 50e-6);
+            let early = (response(48e3, 50e-6, hz) / analogue).arg() / (TAU * hz) * 1e6;
+            assert!((early - early_us).abs() < 0.1, "{early} µs at {hz} Hz");
         }
     }
 
