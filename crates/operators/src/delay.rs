@@ -20,11 +20,7 @@ pub enum DelayLength {
 /// Most zeros that are still sent after the run was stopped: they take only a moment.
 const AT_THE_END: u64 = 1 << 26;
 
-/// Delays a stream: sends zeros first, then the input unchanged, so the output is longer by the delay.
-///
-/// Chunks are passed on, not copied, and tags stay on their samples. If the run is stopped before the zeros
-/// have been sent, and more are left than the operator can send at once, it drops them and the stream that
-/// follows. A note says so.
+#[doc = include_str!("about/delay.md")]
 pub struct Delay<T: Sample> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
@@ -135,6 +131,7 @@ fn make<T: Sample>(p: &DelayParameters, _: &Folders) -> Result<Delay<T>, Error> 
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "delays a stream by a number of samples or a time";
-    registry.add(Kind::new("delay", text, "samples = 100", make::<f32>));
+    registry
+        .add(Kind::new("delay", text, "samples = 100", make::<f32>).about(include_str!("about/delay.md")));
     registry.add(Kind::new("delay.complex", text, "time = \"1 ms\"", make::<Complex<f32>>));
 }

@@ -218,25 +218,45 @@ fn saxpy(p: &SaxpyParameters, _: &Folders) -> Result<InPlace<Saxpy>, Error> {
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let low_pass = "cutoff = \"10 kHz\"\ntransition = \"4 kHz\"";
     let fir = "low-pass filter without delay";
-    registry.add(Kind::new("freq.shift", "shifts every frequency", "shift = \"-40 kHz\"", shift));
-    registry.add(Kind::new("fir.filter", fir, low_pass, filter::<Complex<f32>>));
+    registry.add(
+        Kind::new("freq.shift", "shifts every frequency", "shift = \"-40 kHz\"", shift)
+            .about(include_str!("about/freq_shift.md")),
+    );
+    registry.add(
+        Kind::new("fir.filter", fir, low_pass, filter::<Complex<f32>>).about(include_str!("about/fir.md")),
+    );
     registry.add(Kind::new("fir.filter.real", fir, low_pass, filter::<f32>));
     let fir = "low-pass filter that keeps every n-th sample";
-    registry.add(Kind::new("fir.decimate", fir, "factor = 4", decimate::<Complex<f32>>));
+    registry.add(
+        Kind::new("fir.decimate", fir, "factor = 4", decimate::<Complex<f32>>)
+            .about(include_str!("about/fir.md")),
+    );
     registry.add(Kind::new("fir.decimate.real", fir, "factor = 4", decimate::<f32>));
     let text = "automatic gain control";
-    registry.add(Kind::new("agc", text, "target = 0.25", agc::<f32>));
+    registry.add(Kind::new("agc", text, "target = 0.25", agc::<f32>).about(include_str!("about/agc.md")));
     registry.add(Kind::new("agc.complex", text, "target = 0.25", agc::<Complex<f32>>));
-    registry.add(Kind::new("magnitude", "magnitude of complex samples, or their power", "", magnitude));
-    registry.add(Kind::new("quad.demod", "frequency demodulation", "deviation = \"75 kHz\"", demod));
-    registry.add(Kind::new(
-        "deemphasis",
-        "FM de-emphasis: the treble cut of a receiver",
-        "tau = \"50 us\"",
-        deemphasis,
-    ));
+    registry.add(
+        Kind::new("magnitude", "magnitude of complex samples, or their power", "", magnitude)
+            .about(include_str!("about/magnitude.md")),
+    );
+    registry.add(
+        Kind::new("quad.demod", "frequency demodulation", "deviation = \"75 kHz\"", demod)
+            .about(include_str!("about/quad_demod.md")),
+    );
+    registry.add(
+        Kind::new(
+            "deemphasis",
+            "FM de-emphasis: the treble cut of a receiver",
+            "tau = \"50 us\"",
+            deemphasis,
+        )
+        .about(include_str!("about/deemphasis.md")),
+    );
     let rate = "changes the sample rate";
-    registry.add(Kind::new("resample", rate, "rate = \"48 kHz\"", resample::<f32>));
+    registry.add(
+        Kind::new("resample", rate, "rate = \"48 kHz\"", resample::<f32>)
+            .about(include_str!("about/resample.md")),
+    );
     registry.add(Kind::new("resample.complex", rate, "up = 3\ndown = 2", resample::<Complex<f32>>));
-    registry.add(Kind::new("saxpy", "y = a · x + b", "a = 0.5", saxpy));
+    registry.add(Kind::new("saxpy", "y = a · x + b", "a = 0.5", saxpy).about(include_str!("about/saxpy.md")));
 }

@@ -290,15 +290,15 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "plays a headerless file of raw samples";
     let complex = "path = \"radio.cu8\"\nformat = \"cu8\"\nsample_rate = \"2.4 MHz\"";
     let plain = "path = \"voltage.i16\"\nformat = \"ri16_le\"\nsample_rate = \"96 kHz\"";
-    registry.add(Kind::new("iq.source", text, complex, source::<Complex<f32>>));
+    registry.add(
+        Kind::new("iq.source", text, complex, source::<Complex<f32>>).about(include_str!("about/samples.md")),
+    );
     registry.add(Kind::new("iq.source.real", text, plain, source::<f32>));
     let text = "writes a headerless file of raw samples";
-    registry.add(Kind::new(
-        "iq.sink",
-        text,
-        "path = \"radio.cf32\"\nformat = \"cf32_le\"",
-        sink::<Complex<f32>>,
-    ));
+    registry.add(
+        Kind::new("iq.sink", text, "path = \"radio.cf32\"\nformat = \"cf32_le\"", sink::<Complex<f32>>)
+            .about(include_str!("about/samples.md")),
+    );
     registry.add(Kind::new(
         "iq.sink.real",
         text,

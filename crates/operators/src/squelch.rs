@@ -21,16 +21,7 @@ pub enum Closed {
     Gate,
 }
 
-/// Passes a signal on while its power is high enough.
-///
-/// The power is `|x|²`, smoothed with a time constant `tau`, in dB of full scale (a magnitude of 1). The
-/// squelch opens at the first sample whose power is above `open`, and closes when the power falls below
-/// `close`.
-///
-/// A tag `squelch` marks each opening and closing. When muting, its value is `true` or `false`, on the first
-/// sample of the new state. When gating, it is on each first sample that is passed on, and its value is the
-/// sample's number in the input. Other tags stay on their samples and are dropped with them. A sample that is
-/// not finite is replaced by 0; a note gives the number of such samples.
+#[doc = include_str!("about/squelch.md")]
 pub struct Squelch<T: GainSample> {
     /// Samples in.
     pub input: Input<Chunk<T>>,
@@ -216,6 +207,8 @@ fn make<T: GainSample>(p: &SquelchParameters, _: &Folders) -> Result<Squelch<T>,
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "passes a signal on while it is strong enough";
-    registry.add(Kind::new("squelch", text, "open = \"-30 dB\"", make::<f32>));
+    registry.add(
+        Kind::new("squelch", text, "open = \"-30 dB\"", make::<f32>).about(include_str!("about/squelch.md")),
+    );
     registry.add(Kind::new("squelch.complex", text, "open = \"-30 dB\"", make::<Complex<f32>>));
 }

@@ -303,6 +303,7 @@ pub(crate) fn kind() -> Kind {
             WavSink::new(folders.output(&p.path)).format(p.format).channels(p.channels)
         },
     )
+    .about(include_str!("about/samples.md"))
 }
 
 #[cfg(test)]

@@ -292,7 +292,10 @@ fn source<T: FileSample>(p: &WavSourceParameters, folders: &Folders) -> Result<W
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    registry.add(Kind::new("wav.source", "plays a WAV file", "path = \"audio.wav\"", source::<f32>));
+    registry.add(
+        Kind::new("wav.source", "plays a WAV file", "path = \"audio.wav\"", source::<f32>)
+            .about(include_str!("about/samples.md")),
+    );
     registry.add(Kind::new(
         "wav.source.complex",
         "plays two channels of a WAV file as complex samples: the recording of a radio",

@@ -25,7 +25,11 @@ pub fn kind(kind: &Kind) -> Document {
     let (inputs, outputs) = kind.ports();
     let schema = kind.schema();
     let settable = kind.settable();
-    let mut tail = vec!["[[operator]]".to_string(), "name = \"my-name\"".to_string()];
+    let mut tail: Vec<String> = kind.details().lines().map(str::to_string).collect();
+    if !tail.is_empty() {
+        tail.push(String::new());
+    }
+    tail.extend(["[[operator]]".to_string(), "name = \"my-name\"".to_string()]);
     tail.push(format!("kind = \"{}\"", kind.name()));
     tail.extend(kind.example().lines().map(|line| line.trim_end().to_string()));
     let mut head = vec![format!("{}: {}", kind.name(), kind.summary())];
@@ -39,6 +43,7 @@ pub fn kind(kind: &Kind) -> Document {
         json: json!({
             "name": kind.name(),
             "summary": kind.summary(),
+            "about": kind.details(),
             "inputs": inputs,
             "outputs": outputs,
             "parameters": schema,

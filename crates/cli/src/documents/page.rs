@@ -141,7 +141,11 @@ fn rows(kind: &Kind) -> Vec<Vec<String>> {
 fn section(family: &Family<'_>) -> String {
     let first = family.kinds[0];
     let mut text = format!("### `{}`\n\n", first.name());
-    text += &format!("{}\n\n| kind | in | out |\n|---|---|---|\n", sentence(first.summary()));
+    text += &format!("{}\n\n", sentence(first.summary()));
+    if !first.details().is_empty() {
+        text += &format!("{}\n\n", first.details().trim());
+    }
+    text += "| kind | in | out |\n|---|---|---|\n";
     for kind in &family.kinds {
         let (inputs, outputs) = kind.ports();
         text += &format!("| `{}` | {} | {} |\n", kind.name(), named(&inputs, true), named(&outputs, false));

@@ -5,7 +5,8 @@ use crate::case::MachineCase;
 use crate::fact::Fact;
 use crate::finding::{Fix, Judgement, Severity};
 use crate::pipeline::PipelineNeeds;
-use onbeat_os::{CoreSet, Policy};
+use onbeat_os::Policy;
+use std::collections::BTreeMap;
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -84,10 +85,7 @@ fn pinned(case: &MachineCase) -> Judgement {
     if critical.contains(0) {
         seen.push("core 0 is one of them: most machines handle interrupts and boot work there".to_owned());
     }
-    let twice = twice(pipeline);
-    if !twice.is_empty() {
-        seen.push(format!("two workers share a core: {twice}"));
-    }
+    seen.extend(crowded(pipeline));
     let pairs =
         cpus.siblings.iter().filter(|set| set.common(&pins).len() > 1 && !set.common(&critical).is_empty());
     let pairs: Vec<String> = pairs.map(|set| set.common(&pins).to_string()).collect();
@@ -113,16 +111,13 @@ fn pinned(case: &MachineCase) -> Judgement {
 }
 
 /// Returns the cores that more than one real-time worker is pinned to.
-fn twice(pipeline: &PipelineNeeds) -> CoreSet {
-    let cores: Vec<usize> = pipeline
-        .workers
-        .iter()
-        .filter(|worker| worker.is_real_time())
-        .filter_map(|worker| worker.core)
-        .collect();
-    let again =
-        cores.iter().enumerate().filter(|(at, core)| cores[..*at].contains(core)).map(|(_, core)| *core);
-    CoreSet::from_cores(again).unwrap_or_default()
+fn crowded(pipeline: &PipelineNeeds) -> Vec<String> {
+    let mut workers = BTreeMap::<usize, usize>::new();
+    for worker in pipeline.workers.iter().filter(|worker| worker.is_real_time()) {
+        worker.core.iter().for_each(|core| *workers.entry(*core).or_default() += 1);
+    }
+    let crowded = workers.into_iter().filter(|(_, count)| *count > 1);
+    crowded.map(|(core, count)| format!("core {core} has {count} real-time workers")).collect()
 }
 
 fn policies(case: &MachineCase) -> Judgement {

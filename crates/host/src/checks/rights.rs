@@ -131,9 +131,9 @@ fn trace(case: &MachineCase) -> Judgement {
         .known()
         .map_or(String::new(), |level| format!("; kernel.perf_event_paranoid is {level}"));
     match (perf.state, tracefs.state) {
-        (crate::State::Good, crate::State::Good) => {
-            Judgement::good(format!("tracepoints can be read through perf rings{paranoid}"))
-        }
+        (crate::State::Good, crate::State::Good) => Judgement::good(format!(
+            "tracepoints can be read, through tracefs and through rings of perf{paranoid}"
+        )),
         (crate::State::Bad, _) => Judgement {
             evidence: format!("causes have classes but no names: {}{paranoid}", perf.evidence),
             ..perf

@@ -133,6 +133,11 @@ fn container(tree: &dyn Tree) -> Fact<String> {
     if let Fact::Known(name) = fact::text(tree, "run/systemd/container") {
         return Fact::Known(fact::short(&name));
     }
+    // Threads of the kernel are seen from the first namespace only: a machine that was booted from the image of
+    // a container is none.
+    if fact::text(tree, "proc/2/comm").known().is_some_and(|name| name.trim() == "kthreadd") {
+        return Fact::Known(String::new());
+    }
     for (file, name) in [(".dockerenv", "docker"), ("run/.containerenv", "podman")] {
         if tree.read(file).is_ok() {
             return Fact::Known(name.to_owned());

@@ -47,6 +47,10 @@ fn fair_server(tree: &dyn Tree) -> Fact<Vec<(String, i64, i64)>> {
     let folder = "sys/kernel/debug/sched/fair_server";
     let names = match tree.list(folder) {
         Ok(names) => names,
+        Err(_) if tree.list("sys/kernel/debug").is_ok_and(|names| names.is_empty()) => {
+            let how = "mount -t debugfs none /sys/kernel/debug";
+            return Fact::Unknown(format!("/{folder}: debugfs is not mounted: {how}"));
+        }
         Err(error) => return Fact::Unknown(format!("/{folder}: {error}")),
     };
     let one = |name: String| {

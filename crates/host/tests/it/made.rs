@@ -91,7 +91,11 @@ impl Tree for Made {
             .keys()
             .filter_map(|file| Some(file.strip_prefix(&begin)?.split('/').next()?.to_owned()))
             .collect();
-        if names.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(names.into_iter().collect()) }
+        // A path that ends with a slash is an empty folder.
+        match names.is_empty() {
+            true => Err(io::ErrorKind::NotFound.into()),
+            false => Ok(names.into_iter().filter(|name| !name.is_empty()).collect()),
+        }
     }
 }
 

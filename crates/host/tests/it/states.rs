@@ -206,3 +206,39 @@ fn the_fix_of_a_cause_is_a_check_and_has_its_cost() {
         }
     }
 }
+
+/// What a check says of a machine.
+fn said(case: &MachineCase, id: &str) -> (State, String) {
+    let report = examine(case);
+    let finding = report.findings.iter().find(|finding| finding.id == id).unwrap();
+    (finding.state, finding.evidence.clone())
+}
+
+#[test]
+fn a_machine_booted_from_an_image_of_a_container_is_none() {
+    let mut made = fixtures::bare_metal();
+    made.and(".dockerenv x");
+    let (_, text) = said(&case(&made, "2-3"), "container");
+    assert!(text.contains("docker"), "{text}");
+    made.and("proc/2/comm kthreadd");
+    let (_, text) = said(&case(&made, "2-3"), "container");
+    assert!(!text.contains("docker"), "{text}");
+}
+
+#[test]
+fn a_file_system_that_is_not_mounted_is_said() {
+    let mut made = fixtures::bare_metal();
+    made.without("sys/kernel/debug").and("sys/kernel/debug/");
+    let (state, text) = said(&case(&made, "2-3"), "fair-server");
+    assert_eq!(state, State::Unknown);
+    assert!(text.ends_with("debugfs is not mounted: mount -t debugfs none /sys/kernel/debug"), "{text}");
+}
+
+#[test]
+fn workers_of_a_core_are_counted() {
+    let mut crowded = pipeline(2, "f:80");
+    crowded.workers = vec![crowded.workers[0].clone(); 5];
+    let case = MachineCase { pipeline: Some(crowded), ..case(&fixtures::bare_metal(), "2-3") };
+    let (_, text) = said(&case, "pipeline-cores");
+    assert!(text.contains("core 2 has 5 real-time workers"), "{text}");
+}

@@ -39,24 +39,7 @@ impl GainSample for Complex<f32> {
     }
 }
 
-/// Controls the gain so that the mean magnitude becomes `target`.
-///
-/// The level is the mean of the magnitude over the longer of two time constants, `attack` and `decay`. The
-/// gain is `target / level`, at most `most`. So that a rise (or, if `decay` is the shorter one, a fall) is
-/// followed with the shorter constant, a second mean with that constant draws the level along while it is
-/// more than 1 dB away:
-///
-/// ```text
-/// quick += (|x| - quick) (1 - e^(-1 / (rate attack)))
-/// level += (|x| - level) (1 - e^(-1 / (rate decay)))
-///        + (quick - level) (1 - e^(-1 / (rate attack)))   if quick is more than 1 dB above the level
-/// y = x min(target / level, most)
-/// ```
-///
-/// A steady signal comes out with a mean magnitude of `target`, whatever its waveform: a sine with an
-/// amplitude of 1.57 times `target`, a complex tone with `target` itself. There is no delay: the gain of a
-/// sample includes that sample. A sample that is not finite is replaced by 0 and does not change the level;
-/// a note gives the number of such samples at the end.
+#[doc = include_str!("../about/agc.md")]
 #[derive(Debug, Clone)]
 pub struct Agc<T: GainSample> {
     attack_s: f64,

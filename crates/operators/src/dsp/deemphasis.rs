@@ -14,28 +14,7 @@ const TOP_HZ: f64 = 15e3;
 /// Samples of a block.
 const BLOCK: usize = 8;
 
-/// A low-pass with time constant `tau_s`, the inverse of the transmitter's treble lift `1 + s tau`.
-///
-/// FM noise grows with the frequency. A transmitter therefore lifts the treble, and a receiver cuts it
-/// together with the noise: with 50 µs in Europe and 75 µs in America (ITU-R BS.450). The analogue filter is
-/// `1 / (1 + s tau)`, and this one has its pole:
-///
-/// ```text
-/// y[n] = b0 x[n] + b1 x[n-1] + b2 x[n-2] + p y[n-1],   p = e^(-1 / (rate tau))
-/// ```
-///
-/// The weights of the inputs make its magnitude that of the analogue filter at 0 Hz, 9.3 kHz and 14.4 kHz (or
-/// at the same parts of half the sample rate, if that is below 15 kHz). Up to 15 kHz the magnitude is within
-/// 0.01 dB at 48 kHz, 0.02 dB at 44.1 kHz and 0.2 dB at 32 kHz. The output is about a third of a sample
-/// earlier than that of the analogue filter: 7.4 µs at 1 kHz and 8.1 µs at 15 kHz, with 48 kHz. The gain at
-/// 0 Hz is 1.
-///
-/// Each output waits for the one before. To be faster, the filter computes blocks of 8 samples, counted
-/// from the start of the stream: what the samples of a block alone give, plus what is left of the last
-/// output before it.
-///
-/// The filter's memory never ends, so an input that is not finite counts as 0 and does not stay in it for
-/// ever; a note gives the number of such inputs at the end.
+#[doc = include_str!("../about/deemphasis.md")]
 #[derive(Debug, Clone)]
 pub struct Deemphasis {
     tau_s: f64,

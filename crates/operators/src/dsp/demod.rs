@@ -14,23 +14,7 @@ use crate::vectors::Vectors;
 /// Samples per round of the inner loops; their angles stay in the L1 cache.
 const BLOCK: usize = 256;
 
-/// Demodulates FM: the output is the instantaneous frequency, scaled so that `deviation_hz` gives 1.
-///
-/// The turn from one sample to the next is `d[n] = angle(x[n] * conj(x[n-1]))`. Alone, `d[n]` is the mean
-/// frequency between two samples: it is half a sample early and falls off towards the treble. The
-/// fourth-order central difference of the phase corrects both. In terms of the turns it is
-///
-/// ```text
-/// y[n] = (7 (d[n] + d[n+1]) - (d[n-1] + d[n+2])) / 12 * rate / (2π deviation_hz)
-/// ```
-///
-/// It has no delay, and at a frequency of `w` radians per sample its gain is `1 - w⁴/30`: −0.01 dB at 7 % of
-/// the rate. Each turn is computed separately, so the whole band from −rate/2 to rate/2 is demodulated. At
-/// the ends of the stream, the nearest turn replaces the missing ones. A single sample gives 0.
-///
-/// The angle's error is below 10⁻⁶ radians for samples of magnitudes from 10⁻¹⁶ to 10¹⁸. A turn from or to
-/// zero, or from or to a sample that is not finite, counts as 0. A bad sample therefore affects at most five
-/// outputs, and none of them is NaN; a note gives the number of bad samples at the end.
+#[doc = include_str!("../about/quad_demod.md")]
 #[derive(Debug, Clone)]
 pub struct QuadDemod {
     vectors: Vectors,

@@ -32,23 +32,7 @@ const MOST_ROWS: usize = 8;
 /// Zeros that are taken at a time after the end of the stream.
 const ZEROS: usize = 64;
 
-/// Splits a complex band into `channels` channels of equal width, each at the rate divided by `channels`.
-///
-/// The output has rows of one sample for each channel, and `N` input samples give `ceil(N / channels)` rows.
-/// So its sample rate is that of the input.
-///
-/// Channel `k` is the band around `k · rate / channels`, shifted to 0 Hz; those of the upper half are the
-/// negative frequencies. Neighbouring channels meet at −6 dB. Signals beyond the borders of a channel fold
-/// into it, as far as the filter lets them pass.
-///
-/// The filter is a sinc with a Kaiser window and has `channels · taps_per_channel` taps, or one fewer. Its
-/// transition is centred on the border of a channel and has a width of `(attenuation - 5.45) / (14.36 ·
-/// taps_per_channel)` channels. Beyond that, it attenuates by `attenuation`. A tone in the middle of a
-/// channel keeps its magnitude.
-///
-/// Row `m` of the output belongs to the instant of input sample `m · channels`. It is computed when
-/// `taps_per_channel / 2` rows of input from that instant on have arrived, rounded up. The signal counts as
-/// zero outside the stream. A sample that is not finite spoils the rows whose windows contain it.
+#[doc = include_str!("../about/channelizer.md")]
 #[derive(Clone)]
 pub struct FilterBank {
     vectors: Vectors,

@@ -13,16 +13,7 @@ use crate::check;
 /// taps 4.6 and 4.0 µs.
 const LONG: usize = 64;
 
-/// A low-pass filter that keeps every `factor`-th sample; with a `factor` of 1, a plain filter.
-///
-/// The taps are real and symmetric, so the phase is linear. The delay is compensated: a step in the input is
-/// at the same instant in the output. Only the outputs that are kept are computed. The signal counts as zero
-/// outside the stream, so the first and the last half filter length fade in and out.
-///
-/// A sample that is not finite spoils every output whose window contains it, and no other.
-///
-/// Unless [`FirMethod`] says otherwise, an output is computed when the last sample of its window has arrived,
-/// and has the same bits on every processor.
+#[doc = include_str!("../about/fir.md")]
 #[derive(Debug, Clone)]
 pub struct FirDecimator<T> {
     factor: u32,

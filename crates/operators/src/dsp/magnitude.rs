@@ -5,10 +5,7 @@ use num_complex::Complex;
 use onbeat_runtime::{Kernel, Progress};
 use pulp::{Simd, WithSimd};
 
-/// The magnitude `|x|` of each complex sample, or its square, the power.
-///
-/// It is computed in single precision, within 2 units in the last place, for magnitudes from 10⁻¹⁸ to 10¹⁸. A
-/// sample that is not finite gives an output that is not finite.
+#[doc = include_str!("../about/magnitude.md")]
 #[derive(Debug, Clone)]
 pub struct Magnitude {
     vectors: Vectors,

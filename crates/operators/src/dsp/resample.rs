@@ -27,9 +27,7 @@ impl Default for Quality {
     }
 }
 
-/// Makes `up` output samples of every `down` input samples, band-limited and without delay.
-///
-/// The filter stops from the lower of both Nyquist frequencies on, and has a gain of 1.
+#[doc = include_str!("../about/resample.md")]
 #[derive(Debug, Clone)]
 pub struct Resampler<T> {
     target: Target,

@@ -12,17 +12,7 @@ use crate::vectors::Vectors;
 /// Samples that share one computed angle.
 const BLOCK: usize = 64;
 
-/// Shifts every frequency by `shift_hz`: `y[n] = x[n] * exp(2πi * shift_hz * n / rate)`.
-///
-/// A station at +40 kHz moves to 0 Hz with a shift of −40 kHz.
-///
-/// The angle is a 64-bit integer that counts 2⁻⁶⁴ turns and wraps around. At the start of each block of 64
-/// samples, counted from the start of the stream, it is converted to a sine and a cosine in double precision.
-/// Within the block, a table of 64 rotations is applied. Each rotation therefore depends only on the sample's
-/// number, and no error accumulates: it stays below 5·10⁻⁷ of the sample's magnitude. The frequency is as
-/// exact as a double, one part in 10¹⁶, which for a 40 kHz shift gives an error of 10⁻⁷ turns in seven hours.
-///
-/// When the shift changes during a run, the phase continues without a jump.
+#[doc = include_str!("../about/freq_shift.md")]
 #[derive(Debug, Clone)]
 pub struct Shift {
     vectors: Vectors,

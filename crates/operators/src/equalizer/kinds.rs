@@ -58,5 +58,6 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "cascade of peaking, shelf, low pass, high pass and notch filters";
     let example = "bands = [{ type = \"low-shelf\", frequency = \"100 Hz\", gain = \"3 dB\" }, \
                    { type = \"peaking\", frequency = \"2 kHz\", gain = \"-4 dB\", q = 1.5 }]";
-    registry.add(Kind::new("equalizer", text, example, equalizer));
+    registry
+        .add(Kind::new("equalizer", text, example, equalizer).about(include_str!("../about/equalizer.md")));
 }

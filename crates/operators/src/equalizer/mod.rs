@@ -20,15 +20,7 @@ use onbeat_runtime::{Error, Map};
 /// Most bands. More would not fit the processor's registers.
 const MOST_BANDS: usize = 32;
 
-/// A cascade of filters of second order, for one channel or for several that are interleaved.
-///
-/// The filters are designed when the sample rate is known, which is that of the stream divided by the number
-/// of channels. Like those of an analogue equalizer, they delay each frequency differently; there is no delay
-/// to compensate. They compute in double precision, and the samples are rounded once, at the end. The output
-/// has the same bits on every processor.
-///
-/// The filters' memory never ends, so an input that is not finite counts as 0 and does not stay in it for
-/// ever; a note gives the number of such inputs at the end. Outputs of a filter below 10⁻³⁰ count as 0.
+#[doc = include_str!("../about/equalizer.md")]
 ///
 /// ```
 /// use onbeat_operators::equalizer::{Band, BandType, Equalizer};

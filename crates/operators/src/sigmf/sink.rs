@@ -263,6 +263,9 @@ fn sink<T: FileSample>(p: &SigmfSinkParameters, folders: &Folders) -> Result<Sig
 pub(super) fn add_kinds(registry: &mut Registry) {
     let (text, example) =
         ("writes a SigMF recording, with tags as annotations", "path = \"radio.sigmf-meta\"");
-    registry.add(Kind::new("sigmf.sink", text, example, sink::<Complex<f32>>));
+    registry.add(
+        Kind::new("sigmf.sink", text, example, sink::<Complex<f32>>)
+            .about(include_str!("../about/samples.md")),
+    );
     registry.add(Kind::new("sigmf.sink.real", text, example, sink::<f32>));
 }

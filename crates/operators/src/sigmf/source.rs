@@ -205,6 +205,9 @@ fn source<T: FileSample>(p: &SigmfSourceParameters, folders: &Folders) -> Result
 
 pub(super) fn add_kinds(registry: &mut Registry) {
     let (text, example) = ("plays a SigMF recording", "path = \"fm.sigmf-meta\"");
-    registry.add(Kind::new("sigmf.source", text, example, source::<Complex<f32>>));
+    registry.add(
+        Kind::new("sigmf.source", text, example, source::<Complex<f32>>)
+            .about(include_str!("../about/samples.md")),
+    );
     registry.add(Kind::new("sigmf.source.real", text, example, source::<f32>));
 }

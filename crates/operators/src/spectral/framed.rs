@@ -36,15 +36,7 @@ impl SpectralSample for Complex<f32> {
     }
 }
 
-/// Cuts a stream into frames of `size` samples, one every `hop` samples, multiplies them by a window and
-/// transforms them.
-///
-/// Frame `k` consists of the samples from `k * hop` on, independent of chunk borders. Each chunk sent is one
-/// result, with one axis as its shape. Its rate is chosen such that the time of its first sample is that of
-/// the frame. An incomplete frame at the end is dropped, and tags are not passed on. The first result has two
-/// tags for display: `axis:first_hz`, the frequency of its first sample, and `axis:step_hz`, the step to the
-/// next one. Both are relative to the centre of the input's band. A sample that is not finite counts as 0; a
-/// note gives the number of such samples at the end.
+#[doc = include_str!("../about/frames.md")]
 pub struct Framed<T: SpectralSample, M: Measure> {
     /// Samples in.
     pub input: Input<Chunk<T>>,

@@ -87,11 +87,24 @@ fn spectrum<T: SpectralSample>(p: &SpectrumParameters, _: &Folders) -> Result<Fr
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "splits a band into channels of equal width";
-    registry.add(Kind::new("channelizer", text, "channels = 8", channelizer));
+    registry.add(
+        Kind::new("channelizer", text, "channels = 8", channelizer)
+            .about(include_str!("../about/channelizer.md")),
+    );
     let text = "Fourier transforms of frames";
-    registry.add(Kind::new("fft", text, "size = 1024", fft::<Complex<f32>>));
+    registry.add(Kind::new("fft", text, "size = 1024", fft::<Complex<f32>>).about(concat!(
+        include_str!("../about/frames.md"),
+        "\n",
+        include_str!("../about/fft.md")
+    )));
     registry.add(Kind::new("fft.real", text, "size = 1024", fft::<f32>));
     let text = "power spectrum in dB, averaged over frames";
-    registry.add(Kind::new("spectrum", text, "size = 1024\naverage = 20", spectrum::<Complex<f32>>));
+    registry.add(
+        Kind::new("spectrum", text, "size = 1024\naverage = 20", spectrum::<Complex<f32>>).about(concat!(
+            include_str!("../about/frames.md"),
+            "\n",
+            include_str!("../about/spectrum.md")
+        )),
+    );
     registry.add(Kind::new("spectrum.real", text, "size = 1024\naverage = 20", spectrum::<f32>));
 }

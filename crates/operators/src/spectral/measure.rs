@@ -38,8 +38,7 @@ pub trait Measure: Send + 'static {
     fn write(&mut self, out: &mut [Self::Out]);
 }
 
-/// The transform itself: `X[k] = Σ w[n] x[n] e^(-2πi k n / size)`, bin 0 first, the upper half being the
-/// negative frequencies.
+#[doc = include_str!("../about/fft.md")]
 #[derive(Debug, Clone, Default)]
 pub struct Fft {
     bins: Vec<Complex<f32>>,
@@ -70,12 +69,7 @@ impl Measure for Fft {
     }
 }
 
-/// Power by frequency in decibels, averaged over several frames.
-///
-/// A complex tone of magnitude 1 on a bin has 0 dB there. A real tone, `cos`, has −3 dB: its power. For
-/// complex signals, bin 0 is the lowest frequency, −rate/2, and frequency 0 is in the middle. For real
-/// signals, which have `size / 2 + 1` bins, bin 0 is frequency 0. Zero power is −200 dB. If the stream ends
-/// before an average is complete, the average covers the frames received.
+#[doc = include_str!("../about/spectrum.md")]
 #[derive(Debug, Clone)]
 pub struct Spectrum {
     vectors: Vectors,

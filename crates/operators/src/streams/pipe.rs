@@ -302,7 +302,10 @@ fn file<T: Sample>(p: &FileParameters, folders: &Folders) -> Result<FileSink<T>,
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "reads samples from stdin";
-    registry.add(Kind::new("stdin.source", text, "sample_rate = \"48 kHz\"", source::<f32>));
+    registry.add(
+        Kind::new("stdin.source", text, "sample_rate = \"48 kHz\"", source::<f32>)
+            .about(include_str!("../about/samples.md")),
+    );
     let example = "format = \"cu8\"\nsample_rate = \"2.4 MHz\"";
     registry.add(Kind::new("stdin.source.complex", text, example, source::<Complex<f32>>));
     let text = "writes samples to stdout";

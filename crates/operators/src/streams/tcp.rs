@@ -262,6 +262,8 @@ fn source<T: FileSample>(p: &TcpSourceParameters, _: &Folders) -> Result<TcpSour
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "receives samples over a TCP connection";
     let example = "listen = \"127.0.0.1:9000\"";
-    registry.add(Kind::new("tcp.source", text, example, source::<f32>));
+    registry.add(
+        Kind::new("tcp.source", text, example, source::<f32>).about(include_str!("../about/samples.md")),
+    );
     registry.add(Kind::new("tcp.source.complex", text, example, source::<Complex<f32>>));
 }

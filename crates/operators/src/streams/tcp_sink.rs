@@ -334,6 +334,7 @@ fn sink<T: FileSample>(p: &TcpSinkParameters, _: &Folders) -> Result<TcpSink<T>,
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "sends samples over a TCP connection";
     let example = "connect = \"127.0.0.1:9000\"";
-    registry.add(Kind::new("tcp.sink", text, example, sink::<f32>));
+    registry
+        .add(Kind::new("tcp.sink", text, example, sink::<f32>).about(include_str!("../about/samples.md")));
     registry.add(Kind::new("tcp.sink.complex", text, example, sink::<Complex<f32>>));
 }

@@ -265,6 +265,8 @@ fn source<T: FileSample>(p: &UdpSourceParameters, _: &Folders) -> Result<UdpSour
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "receives samples in UDP datagrams and counts lost ones";
     let example = "bind = \"127.0.0.1:9000\"";
-    registry.add(Kind::new("udp.source", text, example, source::<f32>));
+    registry.add(
+        Kind::new("udp.source", text, example, source::<f32>).about(include_str!("../about/samples.md")),
+    );
     registry.add(Kind::new("udp.source.complex", text, example, source::<Complex<f32>>));
 }

@@ -300,6 +300,7 @@ fn sink<T: FileSample>(p: &UdpSinkParameters, _: &Folders) -> Result<UdpSink<T>,
 pub(crate) fn add_kinds(registry: &mut Registry) {
     let text = "sends samples in UDP datagrams";
     let example = "address = \"127.0.0.1:9000\"";
-    registry.add(Kind::new("udp.sink", text, example, sink::<f32>));
+    registry
+        .add(Kind::new("udp.sink", text, example, sink::<f32>).about(include_str!("../about/samples.md")));
     registry.add(Kind::new("udp.sink.complex", text, example, sink::<Complex<f32>>));
 }

@@ -85,6 +85,7 @@ pub struct Kind {
     name: &'static str,
     summary: &'static str,
     example: &'static str,
+    about: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
     make: Box<MakeFn>,
 }
@@ -138,6 +139,7 @@ impl Kind {
             name,
             summary,
             example,
+            about: "",
             schema: |generator| generator.root_schema_for::<P>(),
             make: Box::new(make),
         }
@@ -151,6 +153,19 @@ impl Kind {
     /// Returns a summary of one line.
     pub fn summary(&self) -> &'static str {
         self.summary
+    }
+
+    /// Adds what a user has to know to trust its output, in Markdown: formula, reference of levels, delay,
+    /// errors.
+    #[must_use]
+    pub fn about(mut self, text: &'static str) -> Self {
+        self.about = text;
+        self
+    }
+
+    /// Returns what was said with [`about`](Self::about).
+    pub fn details(&self) -> &'static str {
+        self.about
     }
 
     /// Returns valid parameters, in TOML.

@@ -8,7 +8,7 @@ use onbeat_runtime::{Change, Error, Map, Value, tried};
 
 use crate::check;
 
-/// `y = a * x + b` on real samples; with `b = 0` a gain.
+#[doc = include_str!("../../about/saxpy.md")]
 #[derive(Debug, Clone)]
 pub struct Saxpy {
     affine: Affine,
