@@ -3,8 +3,10 @@
 pub mod actions;
 pub mod bench;
 pub mod ctl;
+pub mod cyclictest;
 pub mod events;
 pub mod host;
+pub mod negations;
 pub mod nodes;
 pub mod noise;
 pub mod numbers;
@@ -75,6 +77,9 @@ pub enum Command {
     /// Measure how late a timer wakes a thread, and name the causes
     #[command(subcommand)]
     Timerlat(timerlat::TimerlatCommand),
+    /// Measure as `timerlat` does, with the options and the output of cyclictest
+    #[command(before_help = cyclictest::EXAMPLES, after_help = cyclictest::STATUS, disable_help_flag = true)]
+    Cyclictest(cyclictest::CyclictestArguments),
     /// Check this machine for real time: list the problems, worst first, and how to fix them
     #[command(before_help = host::DOCTOR_EXAMPLES, after_help = host::DOCTOR_STATUS)]
     Doctor(host::DoctorArguments),
@@ -112,6 +117,9 @@ pub struct RunArguments {
     /// folder]
     #[arg(long, value_name = "PATH")]
     pub record: Option<PathBuf>,
+    /// Write no record, and no output folder unless a sink needs it
+    #[arg(long, conflicts_with = "record")]
+    pub no_record: bool,
     /// Output on stdout: tables, the record as JSON, or the tables as CSV
     #[arg(long, value_enum, default_value_t)]
     pub format: OutputFormat,

@@ -51,8 +51,8 @@ mod top;
 mod tracing;
 mod views;
 
-use arguments::{Arguments, numbers};
-use clap::Parser;
+use arguments::{Arguments, negations, numbers};
+use clap::{CommandFactory, Parser};
 use error::CommandError;
 use onbeat::Registry;
 use std::ffi::OsString;
@@ -70,7 +70,8 @@ pub fn main(registry: &Registry) -> ExitCode {
 /// the exit status.
 pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>, registry: &Registry) -> u8 {
     panics::install();
-    let result = match Arguments::try_parse_from(arguments) {
+    let words = negations::applied(arguments.into_iter().map(Into::into).collect(), &Arguments::command());
+    let result = match Arguments::try_parse_from(words) {
         Ok(mut arguments) => {
             arguments.command.settle();
             commands::dispatch(&arguments.command, registry, abort)

@@ -1,15 +1,28 @@
 //! Output of a command: stdout, the output folder, the record.
 
+use crate::arguments::RunArguments;
 use crate::error::CommandError;
-use onbeat::Record;
+use onbeat::{Pipeline, Record};
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Writes data to stdout. A reader that closed the pipe is not an error.
 pub fn to_stdout(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).or_else(|error| unless_unread(&error))
+}
+
+/// Whether stdout and stderr are the same terminal, file or pipe.
+pub fn is_one_place() -> bool {
+    let place = |stream: BorrowedFd<'_>| {
+        let found = fs::File::from(stream.try_clone_to_owned().ok()?).metadata().ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    let [out, err] = [place(io::stdout().as_fd()), place(io::stderr().as_fd())];
+    out.is_some() && out == err
 }
 
 fn unless_unread(error: &io::Error) -> Result<(), CommandError> {
@@ -80,21 +93,19 @@ pub struct OutputPaths {
 pub enum RecordTo {
     Stdout,
     File(PathBuf),
+    /// `--no-record`.
+    Nowhere,
 }
 
 impl OutputPaths {
     /// Creates the output folder, and checks that files can be created there and at the record's path.
-    pub fn prepare(output: &Path, record: Option<&Path>, name: &str) -> Result<Self, CommandError> {
+    /// Without a record, only the sinks know whether they need the folder.
+    pub fn prepare(output: &Path, record: RecordTo) -> Result<Self, CommandError> {
         let missing =
             output.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
         made.reverse();
-        let record_to = match record {
-            Some(path) if path == Path::new("-") => RecordTo::Stdout,
-            Some(path) => RecordTo::File(path.to_path_buf()),
-            None => RecordTo::File(output.join(format!("{name}.record.json"))),
-        };
-        let paths = OutputPaths { output: output.to_path_buf(), record: record_to, made };
+        let paths = OutputPaths { output: output.to_path_buf(), record, made };
         paths.check().inspect_err(|_| paths.remove_empty())?;
         Ok(paths)
     }
@@ -102,6 +113,10 @@ impl OutputPaths {
     fn check(&self) -> Result<(), CommandError> {
         const FIX: &str = "choose another folder: `output` in the file, or --set output=DIR";
         let shown = self.output.display();
+        if matches!(self.record, RecordTo::Nowhere) {
+            let _left_to_the_sinks = fs::create_dir_all(&self.output);
+            return Ok(());
+        }
         fs::create_dir_all(&self.output).map_err(|error| {
             CommandError::new(format!("output folder `{shown}`: cannot be created: {error}")).help(FIX)
         })?;
@@ -111,7 +126,7 @@ impl OutputPaths {
         let RecordTo::File(path) = &self.record else { return Ok(()) };
         let cannot = |error: &dyn std::fmt::Display| {
             CommandError::new(format!("record `{}`: cannot be written: {error}", path.display()))
-                .help("choose another file with --record PATH, or --record - for stdout")
+                .help("choose another file with --record PATH, --record - for stdout, or --no-record")
         };
         let is_full = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
         if is_full && !is_record(path) {
@@ -140,9 +155,20 @@ fn is_record(path: &Path) -> bool {
 }
 
 impl RecordTo {
-    /// Writes the record. Returns its path, unless it went to stdout.
+    /// Place of the record of a run with these arguments.
+    pub fn of(arguments: &RunArguments, pipeline: &Pipeline) -> Self {
+        match arguments.record.as_deref() {
+            _ if arguments.no_record => RecordTo::Nowhere,
+            Some(path) if path == Path::new("-") => RecordTo::Stdout,
+            Some(path) => RecordTo::File(path.to_path_buf()),
+            None => RecordTo::File(pipeline.output.join(format!("{}.record.json", pipeline.name()))),
+        }
+    }
+
+    /// Writes the record. Returns its path, unless it went to stdout or nowhere.
     pub fn write(&self, record: &Record) -> Result<Option<PathBuf>, CommandError> {
         match self {
+            RecordTo::Nowhere => Ok(None),
             RecordTo::Stdout => to_stdout(&record.to_json_pretty()).map(|()| None),
             RecordTo::File(path) => match record.write(path) {
                 Ok(()) => Ok(Some(path.clone())),

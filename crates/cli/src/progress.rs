@@ -1,7 +1,7 @@
 //! Progress lines on the terminal.
 
 use crate::interrupt::CtrlC;
-use crate::stderr::to_stderr;
+use crate::stderr::{CLEAR, to_stderr};
 use onbeat::{Position, RunHandle};
 use onbeat_bench::BenchWatch;
 use std::io::{self, IsTerminal};
@@ -27,9 +27,9 @@ impl ProgressLine {
         let begin = Instant::now();
         let draw = move || {
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                to_stderr(&format!("\r\x1b[K{}", line(&name, handle.progress(), begin.elapsed())));
+                to_stderr(&format!("{CLEAR}{}", line(&name, handle.progress(), begin.elapsed())));
             }
-            to_stderr("\r\x1b[K");
+            to_stderr(CLEAR);
         };
         // Without a thread the run goes on, without a progress line.
         ProgressLine(onbeat_os::thread::spawn(THREAD_NAME, draw).ok().map(|thread| (end, thread)))
@@ -57,14 +57,14 @@ impl StatusLine {
 
     pub fn draw(&self, text: &str) {
         if self.is_drawn {
-            to_stderr(&format!("\r\x1b[K{}  {text}", self.name));
+            to_stderr(&format!("{CLEAR}{}  {text}", self.name));
         }
     }
 
     /// Clears the line.
     pub fn clear(&self) {
         if self.is_drawn {
-            to_stderr("\r\x1b[K");
+            to_stderr(CLEAR);
         }
     }
 }

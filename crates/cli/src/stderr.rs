@@ -1,7 +1,10 @@
 //! Messages on stderr. They wait while a full-screen view has the terminal.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
+
+/// Goes to the begin of the line and clears it.
+pub const CLEAR: &str = "\r\x1b[K";
 
 /// Messages that wait; `None` while they are written at once.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
@@ -19,6 +22,13 @@ pub fn to_stderr(text: &str) {
         return;
     }
     let _lost = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Clears a progress line, before a message that comes while one may be drawn.
+pub fn clear_line() {
+    if io::stderr().is_terminal() {
+        to_stderr(CLEAR);
+    }
 }
 
 /// Makes messages wait from now on.

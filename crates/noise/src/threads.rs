@@ -5,7 +5,7 @@ use crate::source::{Backend, Chosen, CoreCounters, RingShape, Tracepoints};
 use onbeat_os::policy::PolicyFlags;
 use onbeat_os::rights::{Rights, explain};
 use onbeat_os::{CoreSet, Policy, clock, thread};
-use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -16,6 +16,8 @@ pub(crate) struct Signals {
     pub go: Arc<AtomicBool>,
     /// End.
     pub stop: Arc<AtomicBool>,
+    /// Number of threads that have not said that they are done.
+    busy: Arc<AtomicU64>,
 }
 
 impl Signals {
@@ -27,6 +29,14 @@ impl Signals {
         self.stop.store(true, Ordering::Relaxed);
         // A thread that has not begun polls `go` first.
         self.go.store(true, Ordering::Release);
+    }
+
+    /// A thread is done; the last one ends the measurement.
+    pub fn done(&self) {
+        // Relaxed: only the count matters, and results are read after the thread was joined.
+        if self.busy.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.end();
+        }
     }
 }
 
@@ -54,6 +64,8 @@ impl MeasuringThread {
     ) -> Result<Self, NoiseError> {
         let (sender, receiver) = mpsc::channel();
         let go = Arc::clone(&signals.go);
+        // Relaxed: no thread is done before all have been started.
+        signals.busy.fetch_add(1, Ordering::Relaxed);
         let run = move || {
             let core = CoreSet::from_cores([cpu]).expect("it is online");
             let placed = thread::set_cores(&core);

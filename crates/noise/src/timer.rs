@@ -23,6 +23,8 @@ pub(crate) struct TimerPlan {
     pub first_ns: Option<u64>,
     /// A wake-up that is later than this ends the session.
     pub stop_ns: u64,
+    /// Number of wake-ups after which the thread is done.
+    pub wakeups: u64,
 }
 
 /// Waits for timers until the signal to end. Due times that pass while the thread is late are skipped, as the
@@ -46,7 +48,9 @@ pub(crate) fn run(
         due_ns = first_ns + periods * plan.period_ns;
     }
     let mut before_ns = wait_ns();
-    while !signals.is_over() {
+    let mut left = plan.wakeups;
+    while !signals.is_over() && left > 0 {
+        left -= 1;
         clock::sleep_until(due_ns);
         let user_ns = clock::monotonic_ns();
         let after_ns = wait_ns();
@@ -61,4 +65,5 @@ pub(crate) fn run(
         due_ns += (missed + 1) * plan.period_ns;
     }
     outbox.complete_until(u64::MAX);
+    signals.done();
 }

@@ -26,10 +26,10 @@ EXIT STATUS
 #[derive(Debug, Subcommand)]
 pub enum NoiseCommand {
     /// Show a live table: one row per CPU, and the largest causes below
-    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS, args_override_self = true)]
     Top(TopArguments),
     /// Print a histogram of the gaps, one column per CPU, and the largest causes
-    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS, args_override_self = true)]
     Hist(HistArguments),
     /// Measure with interrupts off, so that only hardware and NMIs remain; needs the kernel's osnoise tracer
     #[command(after_help = EXIT_STATUS)]

@@ -22,10 +22,10 @@ EXIT STATUS
 #[derive(Debug, Subcommand)]
 pub enum TimerlatCommand {
     /// Show a live table: one row per CPU with the last, least, mean and largest latency
-    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS, args_override_self = true)]
     Top(TimerlatTopArguments),
     /// Print histograms of the latencies, with columns per CPU
-    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS, args_override_self = true)]
     Hist(TimerlatHistArguments),
 }
 
@@ -68,6 +68,9 @@ pub struct TimerArguments {
     /// Period of the wake-ups, in us
     #[arg(long, short, value_name = "US", default_value = "1000", allow_hyphen_values = true, value_parser = TimeParser::micros())]
     pub period: u64,
+    /// Number of wake-ups of each CPU, including those of a warm-up [default: no limit]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wakeups: Option<u64>,
     /// Delay of each CPU's wake-ups after those of the previous CPU, in us
     #[arg(long, short = 'A', value_name = "US", allow_hyphen_values = true, value_parser = TimeParser::micros().or_none())]
     pub aligned: Option<u64>,
@@ -158,6 +161,7 @@ impl TimerArguments {
             deepest_idle_state: self.deepest_idle_state,
             stop_thread_ns: self.auto.or(self.aa_only).or(self.thread),
             duration_ns: session.duration,
+            wakeups: self.wakeups,
             warm_up_ns: session.warm_up,
             dma_latency_us: self.dma_latency,
             bucket_ns: shape.map_or(usual.bucket_ns, |shape| shape.bucket_size),

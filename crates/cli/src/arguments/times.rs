@@ -31,6 +31,10 @@ impl TimeParser {
     }
 
     fn read(self, text: &str) -> Result<u64, String> {
+        // rtla takes capital units of durations, too.
+        let lower = text.to_ascii_lowercase();
+        let is_long = self.usual == "s" && text.ends_with(['S', 'M', 'H', 'D']);
+        let text = if is_long { lower.as_str() } else { text };
         let is_bare = text.parse::<f64>().is_ok();
         let whole = if is_bare { format!("{text} {}", self.usual) } else { text.to_string() };
         let is_signed = text.starts_with(['+', '-']);

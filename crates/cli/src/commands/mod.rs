@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod ctl;
+mod cyclictest;
 mod doctor;
 mod host;
 mod measured;
@@ -33,6 +34,7 @@ pub fn dispatch(command: &Command, registry: &Registry, abort: fn() -> !) -> Res
         Command::Bench(command) => bench::bench(command, registry, abort),
         Command::Noise(command) => noise::noise(command, abort),
         Command::Timerlat(command) => timerlat::timerlat(command, abort),
+        Command::Cyclictest(arguments) => cyclictest::cyclictest(arguments, abort),
         Command::Doctor(arguments) => doctor::doctor(arguments, registry, abort),
         Command::Tune(arguments) => tune::tune(arguments, registry),
         Command::Report(arguments) => report::report(arguments),

@@ -58,7 +58,7 @@ struct RunOutputs {
 impl RunOutputs {
     fn prepare(arguments: &RunArguments, pipeline: &Pipeline) -> Result<Self, CommandError> {
         let stdout_is_taken = stdout::is_taken(pipeline)?;
-        let paths = OutputPaths::prepare(&pipeline.output, arguments.record.as_deref(), pipeline.name())?;
+        let paths = OutputPaths::prepare(&pipeline.output, RecordTo::of(arguments, pipeline))?;
         let in_use = stdout::check_record(stdout_is_taken, &paths.record)
             .and_then(|()| in_use(arguments, &paths.record, pipeline.name()))
             .inspect_err(|_| paths.remove_empty())?;
@@ -75,6 +75,8 @@ struct StartedRun {
     ctrl_c: CtrlC,
     trace: Option<Tracing>,
     actions: Actions,
+    /// Lines on what was not obtained and notes that were printed at the start.
+    said: Vec<String>,
 }
 
 impl StartedRun {
@@ -107,15 +109,16 @@ impl StartedRun {
             } else {
                 "the run ends without it"
             };
-            stderr::to_stderr(&format!("\r\x1b[Kwarning: {hang}\n  {what}\n"));
+            stderr::clear_line();
+            stderr::to_stderr(&format!("warning: {hang}\n  {what}\n"));
         });
+        let mut said = Vec::new();
         if !arguments.quiet {
-            let missing = documents::not_obtained(run.obtained().chain(&house));
-            missing.chain(run.notes().iter().map(|note| format!("note: {note}"))).for_each(|line| {
-                stderr::to_stderr(&format!("{line}\n"));
-            });
+            said.extend(documents::not_obtained(run.obtained().chain(&house)));
+            said.extend(run.notes().iter().map(|note| format!("note: {note}")));
+            said.iter().for_each(|line| stderr::to_stderr(&format!("{line}\n")));
         }
-        Ok(StartedRun { name, run, house, ctrl_c, trace, actions })
+        Ok(StartedRun { name, run, house, ctrl_c, trace, actions, said })
     }
 
     /// Shows the run as it goes on, and waits for its end.
@@ -154,7 +157,8 @@ impl StartedRun {
         apply_limit(&mut record, arguments.max_misses);
         let acted = self.actions.end(&mut record).err();
         let position_ns = position_ns(&record, handle.progress());
-        Ok(EndedRun { record, position_ns, ctrl_c: self.ctrl_c, trace: self.trace, failed, unwatched, acted })
+        let StartedRun { ctrl_c, trace, said, .. } = self;
+        Ok(EndedRun { record, position_ns, ctrl_c, trace, failed, unwatched, acted, said })
     }
 }
 
@@ -167,12 +171,13 @@ struct EndedRun {
     failed: Option<CommandError>,
     unwatched: Option<CommandError>,
     acted: Option<CommandError>,
+    said: Vec<String>,
 }
 
 impl EndedRun {
     /// Writes the record, shows the results and returns the exit status.
     fn report(self, arguments: &RunArguments, outputs: &RunOutputs) -> Result<u8, CommandError> {
-        let EndedRun { record, position_ns, ctrl_c, trace, failed, unwatched, acted } = self;
+        let EndedRun { record, position_ns, ctrl_c, trace, failed, unwatched, acted, said } = self;
         // If an operator uses the record's file, the run failed, and the file stays as it is.
         let is_contested = outputs.in_use.iter().any(FileUse::is_contested);
         let written = if is_contested { Ok(None) } else { outputs.paths.record.write(&record) };
@@ -182,7 +187,12 @@ impl EndedRun {
             position_ns,
             output: &outputs.paths.output,
             record: written.as_ref().ok().and_then(Option::as_deref),
+            said: if output::is_one_place() { &said } else { &[] },
         };
+        // Without a record, the folder stays only if a sink wrote there.
+        if matches!(outputs.paths.record, RecordTo::Nowhere) {
+            outputs.paths.remove_empty();
+        }
         let shown = show(arguments, &record, &facts, &outputs.paths.record, outputs.stdout_is_taken);
         let traced = trace.and_then(|trace| trace.end(arguments.quiet).err());
         // All failures are shown, the last one by the caller.

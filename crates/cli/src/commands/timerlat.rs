@@ -11,7 +11,7 @@ use onbeat::trace::KernelEvent;
 use onbeat::trace::replace::replace;
 use onbeat_noise::LimitHit;
 use onbeat_noise::Observer;
-use onbeat_noise::timerlat::{CpuLatency, measure};
+use onbeat_noise::timerlat::{CpuLatency, LatencyRecord, measure};
 
 pub fn timerlat(command: &TimerlatCommand, abort: fn() -> !) -> Result<u8, CommandError> {
     match command {
@@ -25,6 +25,22 @@ fn run(
     hist: Option<&TimerlatHistArguments>,
     abort: fn() -> !,
 ) -> Result<u8, CommandError> {
+    let record = measured(arguments, hist, abort)?;
+    show(&documents::timerlat(&record, arguments, hist), arguments.session.format)?;
+    Ok(status(&record))
+}
+
+/// The exit status after a measurement.
+pub fn status(record: &LatencyRecord) -> u8 {
+    if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 }
+}
+
+/// Measures, and does all that was asked for but showing the results.
+pub fn measured(
+    arguments: &TimerArguments,
+    hist: Option<&TimerlatHistArguments>,
+    abort: fn() -> !,
+) -> Result<LatencyRecord, CommandError> {
     let session = &arguments.session;
     if let Some(flag) = arguments.tracer_only() {
         return Err(CommandError::new(format!("{flag}: only the kernel's timerlat tracer can do that"))
@@ -53,8 +69,7 @@ fn run(
     let traced = Traced { session, usual: "timerlat", events, record: None, lines, more: &more };
     traced.write()?;
     actions::act(record.stopped.is_some(), &traced)?;
-    show(&documents::timerlat(&record, arguments, hist), session.format)?;
-    Ok(if record.stopped.is_some() || record.hits > 0 { 2 } else { 0 })
+    Ok(record)
 }
 
 struct TimerlatProgress<'s> {

@@ -6,6 +6,9 @@ use onbeat::Record;
 use onbeat::trace::cause::Cause;
 use std::cmp::Reverse;
 
+/// Causes that are shown one by one.
+const CAUSES: usize = 10;
+
 /// Misses that are listed one by one. The record has all.
 const SENTENCES: usize = 5;
 
@@ -30,7 +33,7 @@ pub fn causes(record: &Record) -> Table {
     };
     Table {
         columns: vec![
-            Column::new("cause", "cause", Unit::Text),
+            Column::new("cause", "cause", Unit::Text).first(CAUSES),
             Column::new("misses", "misses", Unit::Count),
             Column::new("share", "of all", Unit::Percent),
             Column::new("lost_ns", "lost", Unit::Millis),

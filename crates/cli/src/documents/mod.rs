@@ -2,6 +2,7 @@
 
 mod bench;
 mod compared;
+mod cyclictest;
 mod echo;
 mod explain;
 mod findings;
@@ -29,6 +30,9 @@ mod tuning;
 
 pub use bench::overhead;
 pub use compared::{noise_compared, noise_figures, noise_projected};
+pub use cyclictest::{
+    histogram_lines as cyclictest_histogram, json as cyclictest_json, thread_lines as cyclictest_threads,
+};
 pub use echo::echo;
 pub use explain::explain;
 pub use findings::{FindingsView, explained, findings, findings_page, verified};

@@ -306,7 +306,7 @@ fn sample_lines(cpus: &[CpuNoise]) -> Vec<String> {
         if cpu.samples.is_empty() {
             continue;
         }
-        lines.push(format!("longest gaps of CPU {}:", cpu.cpu));
+        lines.push(format!("longest gaps of CPU {}, by seconds since boot:", cpu.cpu));
         lines.extend(cpu.samples.iter().take(20).map(|verdict| format!("  {}", verdict_line(verdict))));
     }
     lines

@@ -17,6 +17,8 @@ pub struct RunFacts<'a> {
     pub output: &'a Path,
     /// File of the record.
     pub record: Option<&'a Path>,
+    /// Lines that were printed at the start of the run, to the same place: they are not printed again.
+    pub said: &'a [String],
 }
 
 pub fn run(record: &Record, facts: &RunFacts<'_>) -> Document {
@@ -285,13 +287,15 @@ fn tail(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     lines.extend(machine::interruptions(record));
     lines.extend(faults(record));
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
+    lines.retain(|line| !facts.said.contains(line));
     let output = facts.output.display();
     match (facts.record, record.result.outcome) {
         // Output files of a failed run are missing or incomplete.
         (Some(record), Outcome::Failed) => lines.push(format!("record in {}", record.display())),
         (None, Outcome::Failed) => {}
         (Some(record), _) => lines.push(format!("files in {output}, record in {}", record.display())),
-        (None, _) => lines.push(format!("files in {output}")),
+        (None, _) if facts.output.exists() => lines.push(format!("files in {output}")),
+        (None, _) => {}
     }
     lines
 }

@@ -1,5 +1,7 @@
 //! Tables of values. The column has the unit.
 
+use std::borrow::Cow;
+
 /// Table of a document. Its first column names the rows.
 pub struct Table {
     pub columns: Vec<Column>,
@@ -17,6 +19,8 @@ pub struct Column {
     pub optional: bool,
     /// Whether values above 0 indicate a problem.
     pub alarm: bool,
+    /// For the first column: most rows that the text shows one by one; the others are added up in one row.
+    pub first: Option<usize>,
 }
 
 /// Unit of a number in text. Programs get the number unchanged.
@@ -58,11 +62,15 @@ pub enum Cell {
 
 impl Column {
     pub const fn new(name: &'static str, head: &'static str, unit: Unit) -> Self {
-        Column { name, head, unit, optional: false, alarm: false }
+        Column { name, head, unit, optional: false, alarm: false, first: None }
     }
 
     pub const fn optional(self) -> Self {
         Column { optional: true, ..self }
+    }
+
+    pub const fn first(self, rows: usize) -> Self {
+        Column { first: Some(rows), ..self }
     }
 
     pub const fn alarm(self) -> Self {
@@ -70,7 +78,33 @@ impl Column {
     }
 }
 
+impl Table {
+    /// The rows that the text shows.
+    pub fn shown(&self) -> Cow<'_, [Vec<Cell>]> {
+        let first = self.columns.first().and_then(|column| column.first);
+        let Some(first) = first.filter(|first| self.rows.len() > first + 1) else {
+            return Cow::Borrowed(&self.rows);
+        };
+        let (shown, rest) = self.rows.split_at(first);
+        let sum = |place: usize| rest.iter().fold(Cell::Nothing, |sum, row| sum.plus(&row[place]));
+        let name = Cell::Text(format!("{} more", rest.len()));
+        let row = std::iter::once(name).chain((1..self.columns.len()).map(sum)).collect();
+        Cow::Owned(shown.iter().cloned().chain([row]).collect())
+    }
+}
+
 impl Cell {
+    /// Sum of two numbers. Texts have none.
+    fn plus(&self, other: &Cell) -> Cell {
+        match (self, other) {
+            (Cell::Number(a), Cell::Number(b)) => Cell::Number(a.saturating_add(*b)),
+            (Cell::Decimal(a), Cell::Decimal(b)) => Cell::Decimal(a + b),
+            (Cell::Share(a), Cell::Share(b)) => Cell::Share(a + b),
+            (Cell::Nothing, Cell::Number(_) | Cell::Decimal(_) | Cell::Share(_)) => other.clone(),
+            (sum, _) => sum.clone(),
+        }
+    }
+
     /// Whether the cell counts as empty.
     pub fn is_void(&self) -> bool {
         match self {

@@ -53,7 +53,7 @@ pub fn timerlat(
             let worst = record.cpus.iter().filter_map(|cpu| cpu.samples.first());
             if let Some(worst) = worst.max_by_key(|analysis| analysis.wake.user_latency_ns()) {
                 tail.push(format!(
-                    "## CPU {} was the latest, at {:.6} s ##",
+                    "## CPU {} was the latest, {:.6} s after boot ##",
                     worst.wake.cpu,
                     worst.wake.due_ns as f64 / 1e9
                 ));

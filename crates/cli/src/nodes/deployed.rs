@@ -358,7 +358,7 @@ fn show(
     // The files are where the node wrote them.
     let output = record.config.get("output").and_then(serde_json::Value::as_str).unwrap_or_default();
     let output = PathBuf::from(format!("{node}:{output}"));
-    let facts = RunFacts { position_ns, output: &output, record: Some(&path) };
+    let facts = RunFacts { position_ns, output: &output, record: Some(&path), said: &[] };
     let colour = crate::stderr::may_colour(std::io::stdout().is_terminal());
     let text = views::view(OutputFormat::Human, colour).text(&documents::run(record, &facts));
     output::to_stdout(&format!("{text}\n"))

@@ -51,7 +51,8 @@ impl Human {
         if table.rows.is_empty() || table.columns.first()?.head.is_empty() {
             return None;
         }
-        let columns = columns(table);
+        let rows = table.shown();
+        let columns = columns(table, &rows);
         let (last, others) = columns.split_last()?;
         let used: usize = others.iter().map(|shown| shown.width + 2).sum();
         let room = WIDTH.saturating_sub(used).max(LAST);
@@ -60,7 +61,7 @@ impl Human {
             columns.iter().map(|shown| aligned(&shown.head, shown, shown.width.min(room))).collect();
         text += self.painted(DIM, head.join("  ").trim_end()).as_str();
         text.push('\n');
-        for row in &table.rows {
+        for row in rows.iter() {
             let mut line = String::new();
             for shown in others {
                 line += &self.cell(&row[shown.place], shown, shown.width);
@@ -89,15 +90,14 @@ impl Human {
     }
 }
 
-fn columns(table: &Table) -> Vec<ColumnLayout<'_>> {
-    let wanted = |place: usize, column: &Column| {
-        !column.optional || table.rows.iter().any(|row| !row[place].is_void())
-    };
+fn columns<'t>(table: &'t Table, rows: &[Vec<Cell>]) -> Vec<ColumnLayout<'t>> {
+    let wanted =
+        |place: usize, column: &Column| !column.optional || rows.iter().any(|row| !row[place].is_void());
     let columns = table.columns.iter().enumerate().filter(|&(place, column)| wanted(place, column));
     columns
         .map(|(place, column)| {
             let head = head_text(column);
-            let widths = table.rows.iter().map(|row| length(&cell_text(&row[place], column)));
+            let widths = rows.iter().map(|row| length(&cell_text(&row[place], column)));
             let width = widths.chain([length(&head)]).max().unwrap_or(0);
             ColumnLayout { column, place, head, width }
         })
@@ -207,6 +207,39 @@ channel→       -     2
 files in out
 ";
         assert_eq!(text(false), expected);
+    }
+
+    #[test]
+    fn the_rest_of_a_long_table_is_one_row() {
+        let columns = vec![
+            Column::new("cause", "cause", Unit::Text).first(2),
+            Column::new("misses", "misses", Unit::Count),
+            Column::new("share", "of all", Unit::Percent),
+            Column::new("lost_ns", "lost", Unit::Millis),
+            Column::new("finding", "fix", Unit::Text),
+        ];
+        let row = |number: u64| {
+            vec![
+                format!("cause {number}").into(),
+                number.into(),
+                Cell::Share(number as f64 / 10.0),
+                Cell::Number(number * 1_000_000),
+                "nohz-full".into(),
+            ]
+        };
+        let table = |rows: u64| Table {
+            columns: columns.iter().map(|column| Column { ..*column }).collect(),
+            rows: (1..=rows).map(row).collect(),
+        };
+        let text = |rows| Human { colour: false }.table(&table(rows)).unwrap();
+        assert!(text(3).contains("cause 3"), "a single row is shown itself");
+        let expected = "\
+cause    misses  of all %  lost ms  fix
+cause 1       1     10.00    1.000  nohz-full
+cause 2       2     20.00    2.000  nohz-full
+2 more        7     70.00    7.000  -
+";
+        assert_eq!(text(4), expected);
     }
 
     #[test]

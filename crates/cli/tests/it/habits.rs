@@ -36,6 +36,226 @@ fn habits_are_answered() {
     try_all(CASES);
 }
 
+/// Lines of the manual pages of rtla 7.2, with a short duration and CPUs that any machine has.
+const RTLA: &[Case] = &[
+    (
+        "top is the usual",
+        &["noise", "-d", "0.2s", "-c", "0", "-q"],
+        0,
+        &["Operating System Noise", "  0 #"],
+        &[],
+    ),
+    (
+        "rtla osnoise hist -P F:1 -c 0-11 -r 900000 -d 10M -b 10 -E 25",
+        &["noise", "hist", "-P", "F:1", "-c", "0", "-r", "900000", "-d", "1S", "-b", "10", "-E", "25", "-q"],
+        0,
+        &["Index", "count:"],
+        &[],
+    ),
+    (
+        "rtla osnoise top -s 30 -T 1 -t",
+        &["noise", "top", "-c", "0", "-s", "30", "-T", "1", "-t", "-d", "20s", "-q"],
+        2,
+        &["stopped: CPU 0: one gap was"],
+        &[],
+    ),
+    (
+        "rtla osnoise top -a",
+        &["noise", "top", "-c", "0", "-a", "1ns", "-d", "20s", "-q"],
+        2,
+        &["stopped: CPU 0"],
+        &[],
+    ),
+    (
+        "rtla timerlat hist -d 10m -c 0-4 -P d:100us:1ms -p 1000 --no-aa",
+        &["timerlat", "hist", "-d", "0.2s", "-c", "0", "-P", "d:100us:1ms", "-p", "1000", "--no-aa", "-q"],
+        0,
+        &["Usr-000", "count:"],
+        &[],
+    ),
+    (
+        "rtla timerlat top -a 40 -c 1-23 -q",
+        &["timerlat", "top", "-a", "1ns", "-c", "0", "-q"],
+        2,
+        &["hit stop, analyzing it"],
+        &[],
+    ),
+    (
+        "rtla timerlat top --aa-only 40",
+        &["timerlat", "--aa-only", "1ns", "-c", "0", "-q"],
+        2,
+        &["timerlat hit stop"],
+        &[],
+    ),
+    (
+        "rtla timerlat hist --dma-latency 0 -A 500 --deepest-idle-state, and the last of two counts",
+        &[
+            "timerlat", "hist", "-p", "5000", "-p", "1000", "-A", "500", "-A", "100", "-d", "0.2s", "-c",
+            "0", "-q",
+        ],
+        0,
+        &["count:"],
+        &[],
+    ),
+    (
+        "7.2 takes an option back",
+        &["timerlat", "top", "-T", "1ns", "--no-thread", "-n", "--no-nano", "-d", "0.2s", "-c", "0", "-q"],
+        0,
+        &["Timer Latency (us)"],
+        &[],
+    ),
+    (
+        "7.2 takes an option without back",
+        &["timerlat", "hist", "--no-header", "--header", "-d", "0.2s", "-c", "0", "-q"],
+        0,
+        &["# Duration"],
+        &[],
+    ),
+    (
+        "rtla timerlat top --bpf-action",
+        &["timerlat", "top", "--bpf-action", "x.o"],
+        1,
+        &[],
+        &["--bpf-action is not available", "--on-threshold shell"],
+    ),
+    (
+        "rtla timerlat top --on-threshold trace,file=... --on-end",
+        &[
+            "timerlat",
+            "top",
+            "-c",
+            "0",
+            "-T",
+            "1ns",
+            "--on-threshold",
+            "trace,file=x.txt",
+            "--on-threshold",
+            "shell,command=echo hit",
+            "--on-end",
+            "shell,command=echo end",
+            "-q",
+        ],
+        2,
+        &["hit stop"],
+        &["hit\nend\n"],
+    ),
+];
+
+#[test]
+fn users_of_rtla_are_answered() {
+    try_all(RTLA);
+}
+
+/// Lines of the manual page of cyclictest, of its users' scripts and reports.
+const CYCLICTEST: &[Case] = &[
+    (
+        "seapath: cyclictest -S -m -p95 -i250 -h400 -q",
+        &["cyclictest", "-S", "-m", "-p95", "-i250", "-h400", "-q", "-l", "200"],
+        0,
+        &["# Histogram\n000000 0", "\n000399 ", "# Max Latencies: 0", "# Histogram Overflows: "],
+        &[],
+    ),
+    (
+        "cyclictest -t1 -p 80 -i 10000 -n -l 10000",
+        &["cyclictest", "-t1", "-p", "80", "-i", "10000", "-n", "-l", "20", "-q"],
+        0,
+        &["T: 0 (", " P:80 I:10000 C:     20 Min:"],
+        &[],
+    ),
+    (
+        "cyclictest --mlockall --smp --priority=80 --interval=200 --distance=0",
+        &[
+            "cyclictest",
+            "--mlockall",
+            "--smp",
+            "--priority=80",
+            "--interval=200",
+            "--distance=0",
+            "-l99",
+            "-q",
+        ],
+        0,
+        &["T: 0 (", "C:     99 "],
+        &[],
+    ),
+    (
+        "cyclictest -l100000000 -m -Sp90 -i200 -h400 -q >output",
+        &["cyclictest", "-l100", "-m", "-Sp90", "-i200", "-h400", "-q"],
+        0,
+        &["# Total: 000000"],
+        &[],
+    ),
+    (
+        "cyclictest -a 0 -t 1 --policy=rr -p 3 -D 1 -N",
+        &["cyclictest", "-a", "0", "-t", "1", "--policy=rr", "-p", "3", "-D", "0.2", "-N", "-q"],
+        0,
+        &["P: 3 I:1000", "Min:"],
+        &[],
+    ),
+    (
+        "cyclictest -b 100 --tracemark",
+        &["cyclictest", "-a0", "-t1", "-p", "90", "-b", "1", "--tracemark", "-q"],
+        2,
+        &["T: 0 (", "hit stop, analyzing it", "Thread latency"],
+        &[],
+    ),
+    (
+        "cyclictest --json=FILE --histfile=FILE",
+        &["cyclictest", "-a0", "-H5", "-l50", "-q", "--json=x.json", "--histfile=h.txt", "--laptop"],
+        0,
+        &[],
+        &[],
+    ),
+    ("cyclictest -c 1", &["cyclictest", "-c", "1"], 1, &[], &["-c 1 is not available", "CLOCK_MONOTONIC"]),
+    ("cyclictest -v", &["cyclictest", "-qv"], 1, &[], &["-v, --verbose is not available", "-h US"]),
+    (
+        "cyclictest -t 5000",
+        &["cyclictest", "-t", "5000"],
+        1,
+        &[],
+        &["-t 5000: onbeat has one thread on each CPU, and the CPUs are 0"],
+    ),
+    ("cyclictest --smi", &["cyclictest", "--smi"], 1, &[], &["`onbeat noise hw` measures what they take"]),
+    ("cyclictest -d 500", &["cyclictest", "-t", "-d", "500"], 1, &[], &["-d 500 is not available", "-d 0"]),
+    (
+        "cyclictest --policy=fifo without a priority",
+        &["cyclictest", "--policy=fifo"],
+        1,
+        &[],
+        &["--policy=fifo needs a priority", "-p 1 to -p 99"],
+    ),
+];
+
+#[test]
+fn users_of_cyclictest_are_answered() {
+    try_all(CYCLICTEST);
+}
+
+#[test]
+fn results_of_cyclictest_go_to_files() {
+    let place = Place::new();
+    let files = ["--json", "x.json", "--histfile", "h.txt"];
+    let asked = ["cyclictest", "-a0", "-t1", "-H", "5000", "-l", "50", "-q"];
+    let answer = place.onbeat(&[&asked[..], &files].concat());
+    assert_eq!((answer.status, answer.stdout.as_str()), (Some(0), ""), "{answer:?}");
+    let text = std::fs::read_to_string(place.path("x.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let thread = &json["thread"]["0"];
+    assert_eq!((&json["num_threads"], &thread["cycles"], &thread["cpu"]), (&1.into(), &50.into(), &0.into()));
+    let counts = thread["histogram"].as_object().unwrap().values();
+    let inside = counts.map(|count| count.as_u64().unwrap()).sum::<u64>();
+    let histogram = std::fs::read_to_string(place.path("h.txt")).unwrap();
+    let rows = histogram.lines().filter(|line| !line.starts_with('#'));
+    let of_rows = |place: usize| -> u64 {
+        let number = |row: &str| row.split_whitespace().nth(place).unwrap().parse::<u64>().unwrap();
+        rows.clone().map(number).sum()
+    };
+    // One thread: its column, and the same in that of all.
+    assert_eq!((of_rows(1), of_rows(2)), (inside, inside));
+    assert_eq!(rows.clone().count(), 5000);
+    assert!(histogram.contains(&format!("# Total: {inside:09} {inside:09}\n")), "{histogram}");
+}
+
 #[test]
 fn a_pipeline_comes_from_stdin() {
     let place = Place::new();

@@ -46,6 +46,12 @@ pub fn measure(
             LEAST_PERIOD_NS / 1000
         )));
     }
+    if settings.backend == Backend::Tracer && settings.wakeups.is_some() {
+        return Err(NoiseError::Settings(
+            "the kernel's tracer cannot count wake-ups: give a duration, or choose another backend"
+                .to_owned(),
+        ));
+    }
     if settings.backend == Backend::Tracer {
         return crate::tracer::measure_timers(settings, watch);
     }
@@ -89,6 +95,7 @@ impl<'s> TimerProbe<'s> {
             period_ns: settings.period_ns,
             first_ns,
             stop_ns: settings.stop_thread_ns.filter(|_| !settings.goes_on).unwrap_or(u64::MAX),
+            wakeups: settings.wakeups.unwrap_or(u64::MAX),
         };
         let (ours, shared) = (Arc::clone(&outbox), signals.clone());
         let body = move || {

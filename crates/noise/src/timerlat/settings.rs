@@ -24,6 +24,8 @@ pub struct LatencySettings {
     pub stop_thread_ns: Option<u64>,
     /// Duration of the whole measurement; without it, the watcher ends it.
     pub duration_ns: Option<u64>,
+    /// Number of wake-ups of each core after which the measurement is over; without it, there is no limit.
+    pub wakeups: Option<u64>,
     /// Warm-up to discard.
     pub warm_up_ns: u64,
     /// Whether a limit that is hit is only reported to the watcher, and measuring goes on.
@@ -61,6 +63,7 @@ impl Default for LatencySettings {
             stop_irq_ns: None,
             stop_thread_ns: None,
             duration_ns: None,
+            wakeups: None,
             warm_up_ns: 0,
             goes_on: false,
             deepest_idle_state: None,

@@ -63,7 +63,7 @@ impl FromStr for Policy {
                 rest.escape_debug()
             ))),
         };
-        match letter {
+        match letter.to_ascii_lowercase().as_str() {
             "o" => {
                 let (number, sign) = rest.strip_prefix('-').map_or((rest, 1), |rest| (rest, -1));
                 match whole(number).and_then(|number| i64::try_from(number).ok()) {
