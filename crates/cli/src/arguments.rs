@@ -102,7 +102,7 @@ pub enum Command {
     #[command(before_help = nodes::IDENTITY_EXAMPLES)]
     Identity(nodes::IdentityArguments),
     /// Print the JSON Schema of pipeline files, for editors
-    Schema,
+    Schema(SchemaArguments),
     /// Print a shell completion script
     Completions(CompletionsArguments),
     /// Print the manual page
@@ -178,6 +178,22 @@ pub struct CheckArguments {
     /// Print nothing on success
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SchemaArguments {
+    /// Output format on stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: SchemaFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum SchemaFormat {
+    /// JSON Schema, draft 2020-12
+    #[default]
+    Json,
+    /// Keys of the pipeline file as a page of a book
+    Markdown,
 }
 
 #[derive(Debug, Args)]

@@ -42,7 +42,7 @@ pub fn dispatch(command: &Command, registry: &Registry, abort: fn() -> !) -> Res
         Command::Node(arguments) => nodes::node(arguments, registry, abort),
         Command::Deploy(arguments) => nodes::deploy(arguments, registry, abort),
         Command::Identity(arguments) => nodes::identity(arguments),
-        Command::Schema => schema::schema(registry),
+        Command::Schema(arguments) => schema::schema(arguments, registry),
         Command::Completions(arguments) => shell::completions(arguments),
         Command::Man => shell::man(),
     }

@@ -3,6 +3,7 @@
 use super::kinds::parameters;
 use super::table::Cell;
 use onbeat::{Kind, PortInfo, Registry};
+use serde_json::Value;
 
 /// Kinds that differ only in the type of their samples.
 struct Family<'r> {
@@ -118,11 +119,16 @@ fn families(registry: &Registry) -> Vec<Family<'_>> {
 
 /// Returns the name, type, default and description of each parameter, as cells.
 fn rows(kind: &Kind) -> Vec<Vec<String>> {
+    cells(kind.schema().as_value())
+}
+
+/// Returns the name, type, default and description of each key of a table.
+pub(super) fn cells(schema: &Value) -> Vec<Vec<String>> {
     let text = |value: &Cell| match value {
         Cell::Text(text) => cell(text),
         _ => String::new(),
     };
-    let rows = parameters(kind.schema().as_value()).rows;
+    let rows = parameters(schema).rows;
     let row = |row: &Vec<Cell>| {
         let [name, types, default, about] = [0, 1, 2, 3].map(|at| text(&row[at]));
         let types: Vec<&str> = types.split(" \\| ").collect();

@@ -3,7 +3,7 @@
 mod operator;
 
 use onbeat::Registry;
-use operator::{on_error, operator, subgraph_use, when};
+use operator::{keys, on_error, operator, subgraph_use, when};
 use serde_json::{Map, Value, json};
 
 /// Returns the schema (draft 2020-12), with the parameters of all kinds.
@@ -12,6 +12,8 @@ pub fn schema(registry: &Registry) -> Value {
     let mut kinds: Vec<Value> = registry.kinds().map(|kind| operator(kind, &mut definitions)).collect();
     kinds.push(subgraph_use(registry));
     definitions.insert("operator".into(), json!({ "oneOf": kinds }));
+    let kind = json!({ "type": "string", "description": "Kind of operator, or a subgraph of this file." });
+    definitions.insert("any_operator".into(), json!({ "type": "object", "properties": keys(kind), "required": ["name", "kind"] }));
     definitions.insert("edge".into(), edge());
     definitions.insert("path".into(), path());
     for several in [when(), on_error()] {
@@ -43,15 +45,15 @@ fn joined<const N: usize>(objects: [Value; N]) -> Value {
 /// Keys about workers and their threads.
 fn workers() -> Value {
     json!({
-        "name": { "type": "string", "description": "Name of the run and of its record." },
+        "name": { "type": "string", "description": "Name of the run and of its record. Default: the file's name." },
         "scheduler": {
             "enum": ["greedy", "event", "pinned", "replicated", "custom"],
             "default": "greedy",
-            "description": "How the operators are distributed to workers.",
+            "description": "How operators are distributed to workers. `greedy`: one worker, always in the same order. `event`: several that share all operators. `pinned`: several, each with its part of the graph. `replicated`: several, each with a copy of the graph. `custom`: pools.",
         },
-        "cores": cores("Cores for the workers, one worker on each."),
-        "house_keeping": cores("Cores for non-worker threads."),
-        "workers": { "type": "integer", "minimum": 1, "description": "Number of workers of `pinned` or `event`." },
+        "cores": cores("Cores for the workers, one worker on each: `[0, 1]`, `\"0-1\"`, or `\"cpuset:0-1\"`, the first two of those that the process may use."),
+        "house_keeping": cores("Cores for non-worker threads. Default: all."),
+        "workers": { "type": "integer", "minimum": 1, "description": "Number of workers, if no cores are named. Default: one on each core; `greedy` has one." },
         "share": {
             "enum": ["heavy", "always"],
             "default": "heavy",
@@ -78,13 +80,13 @@ fn memory() -> Value {
 /// Keys about time.
 fn clock() -> Value {
     json!({
-        "clock": { "enum": ["real", "manual"], "default": "real", "description": "Real or virtual time." },
+        "clock": { "enum": ["real", "manual"], "default": "real", "description": "`manual`: virtual time, which stands still while there is work." },
         "scale": {
             "type": "number",
             "minimum": 1e-6,
             "maximum": 1e6,
             "default": 1.0,
-            "description": "Speed of the clock relative to real time.",
+            "description": "Speed of the clock as a multiple of real time.",
         },
     })
 }
@@ -114,12 +116,12 @@ fn supervision() -> Value {
 /// Keys about files, the duration, and chunks.
 fn data() -> Value {
     json!({
-        "output": { "type": "string", "default": "out", "description": "Output folder." },
+        "output": { "type": "string", "default": "out", "description": "Folder for the files of sinks and for the record." },
         "control": { "type": "string", "description": "Control socket, through which the run can be monitored and controlled." },
-        "duration": quantity("time", "s", "Time after which the run stops."),
-        "pace": { "enum": ["real", "fast"], "description": "Pace of all sources: at their rates, or as fast as possible." },
+        "duration": quantity("time", "s", "Time after which the run stops. Default: when all sources have ended."),
+        "pace": { "enum": ["real", "fast"], "description": "Pace of all sources: at their rates, or as fast as possible. Default: set by each source." },
         "sync_files": { "type": "boolean", "default": true, "description": "Whether the end of the run waits until the files of its sinks are on the disk." },
-        "store": quantity("size", "B", "Upper limit of the memory for chunks."),
+        "store": quantity("size", "B", "Upper limit of the memory for chunks. Default: half of the machine's."),
         "defaults": {
             "type": "object",
             "description": "Defaults for edges.",
@@ -141,7 +143,9 @@ fn graph() -> Value {
 }
 
 fn idle(what: &str) -> Value {
-    let description = format!("{what}: `park`, `spin`, `spin:20us`, `early:150us`.");
+    let description = format!(
+        "{what}: `park`, `spin`, `spin:20us` (then park), `early:150us` (before a source is due). Default: `park`."
+    );
     json!({ "type": "string", "description": description })
 }
 
@@ -196,7 +200,7 @@ fn capacity() -> Value {
 }
 
 fn quantum() -> Value {
-    quantity("size", "B", "Largest size of a chunk.")
+    quantity("size", "B", "Largest size of a chunk. Default: 16 KiB, or that of `[defaults]`.")
 }
 
 fn end(description: &str) -> Value {

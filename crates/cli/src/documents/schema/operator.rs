@@ -7,9 +7,28 @@ use serde_json::{Map, Value, json};
 /// Returns the keys of an operator that are not parameters.
 fn own(kind: Value) -> Map<String, Value> {
     let mut own = Map::new();
-    own.insert("name".into(), json!({ "type": "string", "pattern": "^[^./\\s]+$" }));
+    own.insert(
+        "name".into(),
+        json!({ "type": "string", "pattern": "^[^./\\s]+$", "description": "Name in edges, tables and records." }),
+    );
     own.insert("kind".into(), kind);
     own
+}
+
+/// Returns the keys of an operator that all kinds have.
+pub(super) fn keys(kind: Value) -> Map<String, Value> {
+    let mut keys = own(kind);
+    let deadline = "Limit on the time from the due time of its source to the end of its step; a step that ends later is a miss.";
+    keys.insert("deadline".into(), quantity("time", "s", deadline));
+    let budget = "Longest computing time of a step; a longer one counts as a cause of late messages.";
+    keys.insert("budget".into(), quantity("time", "s", budget));
+    keys.insert("on_miss".into(), on_miss(&["record", "skip", "degrade", "stop"]));
+    let cost = "Cost per message of its source, for the distribution to workers. Default: measured.";
+    keys.insert("cost".into(), quantity("time", "s", cost));
+    keys.insert("when".into(), json!({ "$ref": "#/$defs/when" }));
+    keys.insert("on_error".into(), json!({ "$ref": "#/$defs/on_error" }));
+    keys.insert("restart".into(), json!({ "$ref": "#/$defs/restart" }));
+    keys
 }
 
 pub(super) fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
@@ -23,24 +42,7 @@ pub(super) fn operator(kind: &Kind, definitions: &mut Map<String, Value>) -> Val
     object.remove("$schema");
     object.insert("title".into(), kind.name().into());
     object.insert("description".into(), kind.summary().into());
-    let mut properties = own(json!({ "const": kind.name() }));
-    properties.insert(
-        "deadline".into(),
-        quantity("time", "s", "Deadline of a step; one that ends later is a miss."),
-    );
-    properties.insert(
-        "budget".into(),
-        quantity(
-            "time",
-            "s",
-            "Longest computing time of a step; a longer one counts as a cause of late messages.",
-        ),
-    );
-    properties.insert("on_miss".into(), on_miss(&["record", "skip", "degrade", "stop"]));
-    properties.insert("cost".into(), quantity("time", "s", "Cost per message of its source."));
-    properties.insert("when".into(), json!({ "$ref": "#/$defs/when" }));
-    properties.insert("on_error".into(), json!({ "$ref": "#/$defs/on_error" }));
-    properties.insert("restart".into(), json!({ "$ref": "#/$defs/restart" }));
+    let mut properties = keys(json!({ "const": kind.name() }));
     if let Some(Value::Object(parameters)) = object.remove("properties") {
         properties.extend(parameters);
     }
@@ -138,7 +140,7 @@ pub(super) fn on_error() -> Value {
     json!({ "on_error": {
         "enum": ["stop", "restart", "isolate"],
         "default": "stop",
-        "description": "What the run does when a step fails or panics: stop, restart the operator, or continue without it.",
+        "description": "What the run does when a step fails or panics: stop, restart the operator, or continue without it. Default: `stop`.",
     }, "restart": {
         "type": "object",
         "additionalProperties": false,
