@@ -73,6 +73,10 @@ impl<T: Sample> Operator for Delay<T> {
         p.output("out", &mut self.out);
     }
 
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        Ok(Some(rate_hz))
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if self.held.is_none() {
             self.held = self.input.pop(cx);

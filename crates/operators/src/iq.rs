@@ -3,7 +3,8 @@
 use crate::check;
 use crate::flush_timer::FlushTimer;
 use crate::format::{
-    Channels, FileLayout, FileSample, Playing, SampleFile, SampleFormat, SampleWriter, once, real,
+    Channels, FileLayout, FileSample, NamedRecording, Playing, SampleFile, SampleFormat, SampleWriter,
+    first_text, once, real,
 };
 use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
 use crate::note;
@@ -14,7 +15,7 @@ use onbeat_runtime::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rejects a format of the other sample type. `kind` is the operator's name for complex samples.
 pub(crate) fn check_kind<T: FileSample>(format: SampleFormat, kind: &str) -> Result<(), Error> {
@@ -113,12 +114,24 @@ impl<T: FileSample> Operator for IqSource<T> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.odd().into_iter().try_for_each(|text| cx.note_odd(text))?;
         let file = self.open()?;
         self.playing.start(self.playing.player(file, Vec::new(), self.rate_hz), cx)
     }
 
     fn check(&self) -> Result<(), Error> {
         self.open().map(drop)
+    }
+
+    fn odd(&self) -> Vec<String> {
+        let mut odd = NamedRecording::of(&self.path).contradicts(self.format, self.rate_hz);
+        odd.extend(first_text(&self.path).map(|line| {
+            format!(
+                "{} begins with the text `{line}`: is it a page that was saved in place of a recording?",
+                self.path.display()
+            )
+        }));
+        odd
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
@@ -235,9 +248,12 @@ struct IqSourceParameters {
     /// Sample format: `c` (complex) or `r` (real); then `u8`, `u16`, `u32` (unsigned), `i8`, `i16`, `i32`
     /// (signed),
     /// `f32` or `f64` (floating point); from 16 bits on, `_le` (low byte first) or `_be`. Example: `ci16_le`.
-    format: SampleFormat,
-    /// Samples per second.
-    sample_rate: Hertz,
+    /// Required; if it is missing, the error shows what the name of the file says.
+    #[serde(default)]
+    format: Option<SampleFormat>,
+    /// Samples per second. Required; if it is missing, the error shows what the name of the file says.
+    #[serde(default)]
+    sample_rate: Option<Hertz>,
     /// `real`: a chunk is sent when its last sample is due. `fast`: as soon as there is room.
     #[serde(default = "real")]
     pace: Pace,
@@ -259,8 +275,23 @@ struct IqSourceParameters {
     channel: Option<u64>,
 }
 
+/// What is missing, and what the name of the file proposes for it.
+fn lacks(path: &Path, format: bool, sample_rate: bool) -> Error {
+    let missing = [(format, "`format`"), (sample_rate, "`sample_rate`")];
+    let missing: Vec<&str> = missing.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+    let proposed = NamedRecording::of(path).lines(format, sample_rate);
+    let help = match proposed.is_empty() {
+        true => "a file without a header does not say it: look at the recorder's settings".to_string(),
+        false => format!("its name says: {}", proposed.join(", ")),
+    };
+    Error::new(format!("lacks {}, and `{}` has no header; {help}", missing.join(" and "), path.display()))
+}
+
 fn source<T: FileSample>(p: &IqSourceParameters, folders: &Folders) -> Result<IqSource<T>, Error> {
-    IqSource::new(folders.input(&p.path), p.format, p.sample_rate.0)?
+    let (Some(format), Some(Hertz(rate_hz))) = (p.format, p.sample_rate) else {
+        return Err(lacks(&p.path, p.format.is_none(), p.sample_rate.is_none()));
+    };
+    IqSource::new(folders.input(&p.path), format, rate_hz)?
         .pace(p.pace)
         .repeat(p.repeat)
         .part(p.offset, p.count)

@@ -134,6 +134,10 @@ impl<T: GainSample> Operator for Squelch<T> {
         p.output("out", &mut self.out);
     }
 
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        Ok(Some(rate_hz))
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(mut chunk) = self.input.pop(cx) {
             self.check_rate(chunk.rate_hz())?;

@@ -55,6 +55,10 @@ impl<T: Sample> Operator for Throttle<T> {
         Some(Rate::Samples { rate_hz: self.rate_hz, chunk: None, bytes: size_of::<T>() })
     }
 
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        Ok(Some(rate_hz))
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if self.held.is_none() {
             let Some(chunk) = self.input.pop(cx) else { return Ok(Step::Wait) };

@@ -121,6 +121,15 @@ impl Drop for FreshMemory {
     }
 }
 
+/// Limit on the address space of this process and what it has mapped, in bytes; `None` without a limit, or if
+/// `/proc` does not say.
+#[must_use]
+pub fn address_space() -> Option<(u64, u64)> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    let pages: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').next()?.parse().ok()?;
+    Some((limit, pages * rustix::param::page_size() as u64))
+}
+
 /// Locked bytes of this process (`VmLck`); 0 if `/proc` does not say.
 #[must_use]
 pub fn locked_bytes() -> u64 {

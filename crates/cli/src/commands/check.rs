@@ -1,6 +1,6 @@
 //! `onbeat check FILE`
 
-use super::run::check_gates;
+use super::run::{check_gates, warn};
 use crate::arguments::CheckArguments;
 use crate::documents::counted;
 use crate::error::CommandError;
@@ -10,14 +10,17 @@ use onbeat::Registry;
 /// Reads and plans the pipeline as `run` does, and asks the operators whether they could start: sources open
 /// their files.
 pub fn check(arguments: &CheckArguments, registry: &Registry) -> Result<u8, CommandError> {
-    let pipeline = costs::read(&arguments.pipeline, registry)?;
+    let mut pipeline = costs::read(&arguments.pipeline, registry)?;
     stdout::is_taken(&pipeline)?;
     check_gates(&pipeline)?;
+    warn(&pipeline, arguments.quiet)?;
     let wrong: Vec<String> =
         pipeline.check().iter().map(|(name, error)| format!("operator `{name}`: {error}")).collect();
     if !wrong.is_empty() {
-        return Err(CommandError::new(wrong.join("\n"))
-            .help("relative paths start at the folder of the pipeline file, or else at the current folder"));
+        let error = CommandError::new(wrong.join("\n"));
+        let is_of_file = wrong.iter().any(|text| text.contains("cannot open"));
+        let help = "relative paths start at the folder of the pipeline file, or else at the current folder";
+        return Err(if is_of_file { error.help(help) } else { error });
     }
     if !arguments.quiet {
         let plan = &pipeline.plan;

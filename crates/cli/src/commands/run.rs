@@ -28,10 +28,11 @@ pub fn run(arguments: &RunArguments, registry: &Registry, abort: fn() -> !) -> R
         }
     }
     check_gates(&pipeline)?;
+    let said = warn(&pipeline, arguments.quiet)?;
     let metrics = arguments.metrics.as_deref().map(MetricsListener::new).transpose()?;
     let outputs = RunOutputs::prepare(arguments, &pipeline)?;
     let started =
-        StartedRun::start(arguments, pipeline, abort).inspect_err(|_| outputs.paths.remove_empty())?;
+        StartedRun::start(arguments, pipeline, said, abort).inspect_err(|_| outputs.paths.remove_empty())?;
     started.wait(arguments, metrics, outputs.stdout_is_taken)?.report(arguments, &outputs)
 }
 
@@ -44,6 +45,19 @@ pub fn check_gates(pipeline: &Pipeline) -> Result<(), CommandError> {
         .help("add `control = \"NAME.ctl\"` or --control NAME.ctl; then `onbeat ctl NAME.ctl gate NAME open` opens it")),
         _ => Ok(()),
     }
+}
+
+/// Warns of what operators find odd in what they were given, or refuses it under `strict`. Returns the notes on the
+/// same that the run will make.
+pub fn warn(pipeline: &Pipeline, is_quiet: bool) -> Result<Vec<String>, CommandError> {
+    let odd = pipeline.odd();
+    if let Some(first) = odd.first().filter(|_| pipeline.options.strict) {
+        return Err(CommandError::new(format!("strict: {first}")));
+    }
+    for text in odd.iter().filter(|_| !is_quiet) {
+        stderr::to_stderr(&format!("warning: {text}\n"));
+    }
+    Ok(if is_quiet { Vec::new() } else { odd.iter().map(|text| format!("note: {text}")).collect() })
 }
 
 /// Files that a run writes, checked before it starts.
@@ -80,7 +94,12 @@ struct StartedRun {
 }
 
 impl StartedRun {
-    fn start(arguments: &RunArguments, pipeline: Pipeline, abort: fn() -> !) -> Result<Self, CommandError> {
+    fn start(
+        arguments: &RunArguments,
+        pipeline: Pipeline,
+        mut said: Vec<String>,
+        abort: fn() -> !,
+    ) -> Result<Self, CommandError> {
         let name = pipeline.name().to_string();
         // First of all: threads that start after this inherit these cores, and workers get cores of their
         // own.
@@ -112,11 +131,12 @@ impl StartedRun {
             stderr::clear_line();
             stderr::to_stderr(&format!("warning: {hang}\n  {what}\n"));
         });
-        let mut said = Vec::new();
         if !arguments.quiet {
-            said.extend(documents::not_obtained(run.obtained().chain(&house)));
-            said.extend(run.notes().iter().map(|note| format!("note: {note}")));
-            said.iter().for_each(|line| stderr::to_stderr(&format!("{line}\n")));
+            let missing = documents::not_obtained(run.obtained().chain(&house));
+            let lines: Vec<String> =
+                missing.chain(run.notes().iter().map(|note| format!("note: {note}"))).collect();
+            lines.iter().for_each(|line| stderr::to_stderr(&format!("{line}\n")));
+            said.extend(lines);
         }
         Ok(StartedRun { name, run, house, ctrl_c, trace, actions, said })
     }

@@ -13,7 +13,10 @@ pub fn schema(registry: &Registry) -> Value {
     kinds.push(subgraph_use(registry));
     definitions.insert("operator".into(), json!({ "oneOf": kinds }));
     let kind = json!({ "type": "string", "description": "Kind of operator, or a subgraph of this file." });
-    definitions.insert("any_operator".into(), json!({ "type": "object", "properties": keys(kind), "required": ["name", "kind"] }));
+    definitions.insert(
+        "any_operator".into(),
+        json!({ "type": "object", "properties": keys(kind), "required": ["name", "kind"] }),
+    );
     definitions.insert("edge".into(), edge());
     definitions.insert("path".into(), path());
     for several in [when(), on_error()] {

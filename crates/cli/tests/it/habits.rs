@@ -269,3 +269,45 @@ fn a_pipeline_comes_from_stdin() {
         "{answer:?}"
     );
 }
+
+/// A pipeline of a receiver of aircraft, without what its recording does not say.
+const NAMED: &str = "[[operator]]\nname = \"iq\"\nkind = \"iq.source\"\npath = \"g001_433.92M_1024k.cu8\"\npace = \"fast\"\n\
+    [[operator]]\nname = \"frames\"\nkind = \"mode_s.demod.complex\"\n[[operator]]\nname = \"end\"\nkind = \"mode_s.null\"\n\
+    [[edge]]\nfrom = \"iq\"\nto = \"frames\"\n[[edge]]\nfrom = \"frames\"\nto = \"end\"\n";
+
+#[test]
+fn a_recording_s_name_and_content_are_looked_at() {
+    let place = Place::new();
+    std::fs::write(place.path("named.toml"), NAMED).unwrap();
+    std::fs::write(place.path("g001_433.92M_1024k.cu8"), vec![127; 400_000]).unwrap();
+    std::fs::write(place.path("page.cu8"), "<!DOCTYPE html>\n<html><body>Not found</body></html>\n").unwrap();
+    let answer = |more: &[&str]| place.onbeat(&[&["check", "named.toml"], more].concat());
+    let lacks = answer(&[]);
+    let proposal = "its name says: format = \"cu8\", sample_rate = 1024000";
+    assert!(lacks.status == Some(1) && lacks.stderr.contains(proposal), "{lacks:?}");
+    // The rate of the file is followed to the operator that cannot work at it.
+    let settings = ["--set", "iq.format=cu8", "--set", "iq.sample_rate=2.4 MHz"];
+    let wrong = answer(&settings);
+    assert!(
+        wrong
+            .stderr
+            .contains("warning: iq: `sample_rate` is 2400000 Hz, and the name of the file says 1024000 Hz")
+    );
+    let text =
+        "operator `frames`: the sample rate of its input is 2400000 Hz, but it works only at 2000000 Hz";
+    assert!(wrong.status == Some(1) && wrong.stderr.contains(text), "{wrong:?}");
+    let settings = ["--set", "iq.format=cu8", "--set", "iq.sample_rate=2 MHz"];
+    let page = answer(&[&settings[..], &["--set", "iq.path=page.cu8"]].concat());
+    let text = "warning: iq: page.cu8 begins with the text `<!DOCTYPE html>`";
+    assert!(page.status == Some(0) && page.stderr.contains(text), "{page:?}");
+    let strict = answer(&[&settings[..], &["--strict"]].concat());
+    assert!(strict.status == Some(1) && strict.stderr.starts_with("strict: iq: `sample_rate`"), "{strict:?}");
+    // A run without a frame says what may be wrong.
+    let run = place.onbeat(&[&["run", "named.toml", "--no-record"][..], &settings].concat());
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert!(
+        run.stdout.contains("note: frames: no frame in 0.10 s of samples: their mean magnitude is"),
+        "{run:?}"
+    );
+    assert!(!place.path("out").exists(), "no record, no sink: no folder");
+}

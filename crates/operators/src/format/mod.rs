@@ -4,6 +4,7 @@
 //! so with files. `play` adds pace and tags for sources.
 
 mod coding;
+mod named;
 mod open;
 mod pipe;
 mod play;
@@ -13,7 +14,8 @@ mod write;
 
 pub use coding::{ArraySample, FileSample};
 pub(crate) use coding::{Coding, Lost, Number};
-pub(crate) use open::{OpenSource, is_pipe, open, open_source, read_text};
+pub(crate) use named::NamedRecording;
+pub(crate) use open::{OpenSource, first_text, is_pipe, open, open_source, read_text};
 pub(crate) use pipe::{PipeHeader, is_ready, read_arrived};
 pub(crate) use play::{FileMark, Player, Playing};
 pub(crate) use read::{Channels, FileLayout, SampleFile};

@@ -85,3 +85,19 @@ fn check_type(path: &Path, found: FileType) -> Result<(), Error> {
 pub(super) fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(format!("cannot {what} {}", path.display()), error)
 }
+
+/// The first line of a file that begins like a text document. Samples hardly ever do: it is markup, or 256 bytes of
+/// printable characters.
+pub(crate) fn first_text(path: &Path) -> Option<String> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let mut begin = [0; 256];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut begin)).ok()?;
+    let text = std::str::from_utf8(&begin[..read]).ok()?;
+    let start = text.trim_start();
+    let is_markup = ["<!", "<?xml", "<html", "{\"", "HTTP/"]
+        .iter()
+        .any(|begin| start.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin)));
+    let is_printable = read == begin.len() && text.chars().all(|c| !c.is_control() || c.is_whitespace());
+    let line: String = start.lines().next()?.chars().take(40).collect();
+    ((is_markup || is_printable) && !line.is_empty()).then_some(line)
+}

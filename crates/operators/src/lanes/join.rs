@@ -122,6 +122,10 @@ impl<J: Join> Operator for Joined<J> {
         p.output("out", &mut self.out).fresh();
     }
 
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        Ok(Some(rate_hz))
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         loop {
             let Some(most) = self.streams.take(&mut self.inputs, cx)? else {

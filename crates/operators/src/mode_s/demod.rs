@@ -3,7 +3,7 @@
 use super::{Frame, FrameSearch, RATE_HZ};
 use crate::check;
 use num_complex::Complex;
-use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Step};
+use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Operator, Output, Ports, Sample, Step};
 
 /// A sample that has a magnitude.
 pub trait MagnitudeSample: Sample {
@@ -43,6 +43,46 @@ pub struct Demod<T: MagnitudeSample> {
     started: bool,
     finished: bool,
     not_finite: u64,
+    /// Number of frames found.
+    frames: u64,
+    level: Level,
+}
+
+/// Level of the samples, from a few of each chunk.
+#[derive(Debug, Default)]
+struct Level {
+    /// Number of all samples.
+    samples: u64,
+    looked_at: u64,
+    sum: f64,
+    /// Number of those looked at that are at full scale.
+    full: u64,
+}
+
+impl Level {
+    /// Samples of a chunk that are looked at.
+    const SOME: usize = 64;
+
+    fn look<T: MagnitudeSample>(&mut self, samples: &[T]) {
+        self.samples += samples.len() as u64;
+        for size in samples.iter().take(Self::SOME).map(|x| x.magnitude()).filter(|size| size.is_finite()) {
+            self.looked_at += 1;
+            self.sum += f64::from(size);
+            self.full += u64::from(size >= 0.99);
+        }
+    }
+
+    /// What may be wrong if there was no frame.
+    fn hint(&self) -> String {
+        let looked_at = self.looked_at.max(1) as f64;
+        let (level_db, full) = (20.0 * (self.sum / looked_at).log10(), 100.0 * self.full as f64 / looked_at);
+        format!(
+            "no frame in {:.2} s of samples: their mean magnitude is {level_db:.1} dB of full scale, and {full:.0} % are at \
+             full scale; is this 1090 MHz, recorded at {} MS/s (or resampled to it), neither too weak nor too strong?",
+            self.samples as f64 / RATE_HZ,
+            RATE_HZ / 1e6
+        )
+    }
 }
 
 impl<T: MagnitudeSample> Demod<T> {
@@ -62,12 +102,13 @@ impl<T: MagnitudeSample> Demod<T> {
             started: false,
             finished: false,
             not_finite: 0,
+            frames: 0,
+            level: Level::default(),
         })
     }
 
-    fn check_rate(&mut self, rate_hz: f64) -> Result<(), Error> {
+    fn check_rate(rate_hz: f64) -> Result<(), Error> {
         if rate_hz == RATE_HZ {
-            self.started = true;
             return Ok(());
         }
         check::rate(rate_hz)?;
@@ -80,6 +121,9 @@ impl<T: MagnitudeSample> Demod<T> {
     /// Passes samples to the search.
     fn take(&mut self) {
         let Some((chunk, used)) = &mut self.held else { return };
+        if *used == 0 {
+            self.level.look(chunk);
+        }
         let not_finite = &mut self.not_finite;
         *used += self.search.take(&chunk[*used..], |x| {
             let size = x.magnitude();
@@ -117,10 +161,15 @@ impl<T: MagnitudeSample> Operator for Demod<T> {
         p.output("out", &mut self.out);
     }
 
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        Self::check_rate(rate_hz).map(|()| None)
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if !self.more && self.held.is_none() {
             if let Some(chunk) = self.input.pop(cx) {
-                self.check_rate(chunk.rate_hz())?;
+                Self::check_rate(chunk.rate_hz())?;
+                self.started = true;
                 self.held = Some((chunk, 0));
             } else if !self.input.is_ended(cx) {
                 return Ok(Step::Wait);
@@ -142,11 +191,19 @@ impl<T: MagnitudeSample> Operator for Demod<T> {
                 };
                 cx.set_time((frame.time_s * 1e9) as u64, None);
                 self.out.push(cx, frame)?;
+                self.frames += 1;
             }
             if self.more {
                 return Ok(Step::Again);
             }
         }
         Ok(if self.input.is_ended(cx) { Step::Again } else { Step::Wait })
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        if self.frames == 0 && self.level.samples > 0 {
+            cx.note(self.level.hint());
+        }
+        Ok(())
     }
 }

@@ -177,6 +177,11 @@ impl<F: Map> Operator for InPlace<F> {
         p.output("out", &mut self.out);
     }
 
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        self.map.start(rate_hz)?;
+        Ok(Some(rate_hz))
+    }
+
     #[inline]
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(mut chunk) = self.input.pop(cx) {

@@ -123,6 +123,23 @@ pub trait Operator: Any + Send {
         Ok(())
     }
 
+    /// Returns what is odd in what the operator was given, as far as a first look shows, such as a parameter
+    /// that the name of a file contradicts. `onbeat run` and `onbeat check` warn of it, and refuse it if the
+    /// pipeline is strict. The default is nothing.
+    fn odd(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the sample rate of its outputs if its inputs have this one, in hertz; `None` if that is
+    /// unknown. `onbeat check` asks for it before any run. The default is `None`.
+    ///
+    /// # Errors
+    /// The reason why it cannot work at this rate.
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        let _ = rate_hz;
+        Ok(None)
+    }
+
     /// Looks whether the operator could start: a source opens its file and reads the header. It changes
     /// nothing, and reads nothing that can be read only once. `onbeat check` asks for it. The default is
     /// `Ok`.

@@ -184,6 +184,12 @@ impl<K: Kernel> Operator for Stream<K> {
         p.output("out", &mut self.out).fresh();
     }
 
+    fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
+        self.kernel.start(rate_hz)?;
+        let Ratio { up, down } = self.kernel.ratio();
+        Ok(Some(rate_hz * up as f64 / down as f64))
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let working = self.held.is_some() || self.more || self.take(cx)?;
         let ended = !working && self.input.is_ended(cx);

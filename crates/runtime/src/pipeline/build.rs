@@ -274,6 +274,11 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let Some(setting) = lost.min_by_key(|setting| setting.span.start) else { return Ok(()) };
         let name = setting.path[0];
         let names: Vec<&str> = self.places.operators.keys().map(String::as_str).collect();
+        if ["edge", "path", "pool", "subgraph"].contains(&name) {
+            let text = format!("{} is a list, and its entries have no names here", quoted(name));
+            let help = "keys at the top and keys of operators can be set; change the others in the file";
+            return Err(Fault::at(setting.span.clone(), text).help(help));
+        }
         let hint = near(name, names.iter().copied());
         let fault = Fault::at(setting.span.clone(), format!("there is no operator {}{hint}", quoted(name)));
         if hint.is_empty() && names.len() <= 20 {

@@ -12,6 +12,7 @@
 //! | `error` | [`PipelineError`] |
 
 mod build;
+mod check;
 mod entries;
 mod error;
 mod locate;
@@ -131,13 +132,6 @@ impl Pipeline {
         let text = read_text(path).map_err(|reason| PipelineError::whole(&shown, reason))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, &shown, folder, registry, overrides)
-    }
-
-    /// Asks all operators whether they [could start](crate::Operator::check). Returns the names of those that
-    /// could not, and why.
-    pub fn check(&self) -> Vec<(&str, crate::Error)> {
-        let failed = |node: &'_ crate::graph::Node| node.operator.check().err();
-        self.graph.operators.iter().filter_map(|node| Some((node.name.as_str(), failed(node)?))).collect()
     }
 
     /// Names of gates that are closed at the start.

@@ -70,7 +70,7 @@ pub enum GraphError {
         hint: String,
     },
     /// No such port.
-    #[error("operator `{operator}` has no {direction} `{port}`{hint}")]
+    #[error("operator `{operator}` has no {direction}{}{hint}", quoted(port))]
     UnknownPort {
         /// The operator.
         operator: String,
@@ -119,7 +119,8 @@ pub enum GraphError {
     },
     /// The same edge twice, or two edges into a port that takes one.
     #[error(
-        "input `{port}` is connected twice, from `{first}` and `{second}`: it takes one edge; put a `merge` operator before it"
+        "input `{port}` is connected twice, from `{first}` and `{second}`: it takes one edge; {}",
+        joining(message)
     )]
     ConnectedTwice {
         /// The port.
@@ -128,6 +129,8 @@ pub enum GraphError {
         first: String,
         /// The other.
         second: String,
+        /// Type of the messages.
+        message: String,
     },
     /// A cycle in which every operator waits for the one before it.
     #[error(
@@ -233,4 +236,18 @@ pub enum GraphError {
     /// Under `strict`: a setting was requested and not obtained.
     #[error("strict: {0}")]
     Strict(String),
+}
+
+/// The name of a port behind what it is; nothing without a name.
+fn quoted(port: &str) -> String {
+    if port.is_empty() { String::new() } else { format!(" `{port}`") }
+}
+
+/// How to join streams of messages of a type.
+fn joining(message: &str) -> &'static str {
+    if message.starts_with("Chunk<") {
+        "put an operator before it that makes one stream of two: `add`, `sum` or `interleave`"
+    } else {
+        "put a `merge` operator before it"
+    }
 }

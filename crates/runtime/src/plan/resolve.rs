@@ -95,6 +95,7 @@ pub(crate) fn wires(graph: &Graph) -> Result<Vec<Wire>, GraphError> {
                 port: input_name(graph, to, input),
                 first: output_name(graph, first.from, first.out),
                 second: output_name(graph, from, out),
+                message: input_info.label.clone(),
             });
         }
     }
@@ -193,6 +194,7 @@ fn port(
         direction,
         port: port.to_string(),
         hint: match known.as_slice() {
+            [] if port.is_empty() => String::new(),
             [] => format!("; it has no {direction}s"),
             known => format!("; it has {}", known.join(", ")),
         },

@@ -34,7 +34,9 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 /// Error of a run.
-#[derive(Debug, thiserror::Error)]
+///
+/// `{:?}` is the same text as `{}`, so that a `main` that returns this error prints what to do.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The graph cannot be run.
@@ -46,6 +48,12 @@ pub enum RunError {
     /// The run failed. The record has its measurements until then.
     #[error("{}", .0.result.reason)]
     Failed(Box<Record>),
+}
+
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
 }
 
 /// Thread that serves a run and ends with it.

@@ -23,6 +23,28 @@ use std::sync::Arc;
 use stores::Stores;
 use threads::{Threads, distribute};
 
+/// Address space that a run maps beyond its chunk stores: per worker, and for explanations. Measured with some
+/// room to spare; most of it is never touched.
+const WORKER_BYTES: u64 = 8 << 20;
+const EXPLAINED_BYTES: u64 = 96 << 20;
+
+/// Refuses a run that a limit on the address space would abort in the middle, where nothing can be put right.
+fn check_address_space(plan: &Plan) -> Result<(), RunError> {
+    let Some((limit, used)) = onbeat_os::memory::address_space() else { return Ok(()) };
+    let explained = if plan.is_explained() { EXPLAINED_BYTES } else { 0 };
+    let needed = used + WORKER_BYTES * (plan.workers.len() as u64 + 2) + explained;
+    if needed <= limit {
+        return Ok(());
+    }
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let without = if explained > 0 { ", or run without explanations (explain = \"off\")" } else { "" };
+    Err(RunError::Begin(format!(
+        "the address space of this process is limited to {} MiB, and the run needs {}: raise the limit (ulimit -v){without}",
+        mib(limit),
+        mib(needed)
+    )))
+}
+
 impl Graph {
     /// Plans and starts the graph. Returns while it runs.
     ///
@@ -64,6 +86,7 @@ impl Graph {
         let limits = Limits::of(&plan);
         limits.bind(&mut graph, &plan);
         let Stores { seeds, mut obtained } = Stores::make(&plan)?;
+        check_address_space(&plan)?;
         obtained.extend(rights::of_evidence(&plan, evidence.as_ref()));
         let started_unix_ns = onbeat_os::clock::realtime_unix_ns();
         let BoundParts { mut parts, team, seats, orders } = BoundParts::bind(graph, &plan);

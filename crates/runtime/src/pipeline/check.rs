@@ -1,0 +1,48 @@
+//! What can be known of a pipeline without running it.
+
+use super::Pipeline;
+use crate::Rate;
+use crate::base::options::Pace;
+use std::collections::HashMap;
+
+impl Pipeline {
+    /// Asks all operators whether they [could start](crate::Operator::check), and whether they can work at the
+    /// sample rate that reaches them, where it is known. Returns the names of those that cannot, and why.
+    pub fn check(&mut self) -> Vec<(String, crate::Error)> {
+        let operators = &mut self.graph.operators;
+        let failed = |node: &crate::graph::Node| Some((node.name.clone(), node.operator.check().err()?));
+        let mut wrong: Vec<_> = operators.iter().filter_map(failed).collect();
+        let places: HashMap<String, usize> =
+            operators.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
+        let place_of = |port: &str| port.rsplit_once('.').and_then(|(name, _)| places.get(name)).copied();
+        let edges: Vec<(usize, usize)> = (self.plan.edges.iter())
+            .filter_map(|edge| Some((place_of(&edge.from)?, place_of(&edge.to)?)))
+            .collect();
+        let of_source = |node: &crate::graph::Node| match node.operator.rate(Some(Pace::Real))? {
+            Rate::Samples { rate_hz, .. } => Some(rate_hz),
+            Rate::Period(_) => None,
+        };
+        let mut rates_hz: Vec<Option<f64>> = operators.iter().map(of_source).collect();
+        // In the order of the plan, producers come before consumers.
+        for name in self.plan.operators.iter().map(|operator| &operator.name) {
+            let Some(&place) = places.get(name) else { continue };
+            let mut before = edges.iter().filter(|(_, to)| *to == place).map(|(from, _)| rates_hz[*from]);
+            let Some(Some(rate_hz)) = before.next() else { continue };
+            match operators[place].operator.rate_behind(rate_hz) {
+                Ok(behind_hz) => rates_hz[place] = behind_hz,
+                Err(error) => wrong.push((name.clone(), error)),
+            }
+        }
+        wrong
+    }
+
+    /// Returns what operators find [odd](crate::Operator::odd) in what they were given, each with the name of
+    /// the operator.
+    pub fn odd(&self) -> Vec<String> {
+        let of = |node: &crate::graph::Node| {
+            let name = node.name.clone();
+            node.operator.odd().into_iter().map(move |text| format!("{name}: {text}"))
+        };
+        self.graph.operators.iter().flat_map(of).collect()
+    }
+}
