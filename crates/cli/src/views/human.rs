@@ -211,7 +211,7 @@ files in out
 
     #[test]
     fn the_rest_of_a_long_table_is_one_row() {
-        let columns = vec![
+        let columns = [
             Column::new("cause", "cause", Unit::Text).first(2),
             Column::new("misses", "misses", Unit::Count),
             Column::new("share", "of all", Unit::Percent),

@@ -116,6 +116,9 @@ fn tickless(case: &MachineCase) -> Judgement {
     let spins =
         case.pipeline.as_ref().is_some_and(|pipeline| pipeline.workers.iter().any(|worker| worker.spins));
     let severity = if spins { Severity::Warning } else { Severity::Info };
+    if let Some(useless) = without_effect(case, "NO_HZ_FULL", "nohz_full") {
+        return useless;
+    }
     let hz = case.facts.kernel.config.known().and_then(|config| config.get("HZ")).unwrap_or("100 to 1000");
     if case.facts.kernel.has("NO_HZ_FULL") == Some(false) {
         return Judgement::bad(format!(
@@ -140,7 +143,19 @@ fn tickless(case: &MachineCase) -> Judgement {
     }
 }
 
+/// An option on the command line that this kernel does not know: whoever wrote it trusts in it.
+fn without_effect(case: &MachineCase, config: &str, option: &str) -> Option<Judgement> {
+    let kernel = &case.facts.kernel;
+    let value = kernel.parameter(option).filter(|_| kernel.has(config) == Some(false))?;
+    let seen = format!("{option}={value} has no effect: this kernel was built without {config}");
+    let fix = Fix::advice(format!("boot a kernel with CONFIG_{config}=y, or take the option away"));
+    Some(Judgement::bad(seen).with_severity(Severity::Critical).fix(fix))
+}
+
 fn offloaded(case: &MachineCase) -> Judgement {
+    if let Some(useless) = without_effect(case, "RCU_NOCB_CPU", "rcu_nocbs") {
+        return useless;
+    }
     let facts = &case.facts;
     if facts.kernel.has("RCU_NOCB_CPU") == Some(false) {
         return Judgement::bad("this kernel cannot offload RCU callbacks: it was built without RCU_NOCB_CPU")

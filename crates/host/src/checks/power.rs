@@ -101,6 +101,19 @@ fn values(
 
 fn governor(case: &MachineCase) -> Judgement {
     let fact = &case.facts.power.governors;
+    let lists = case.facts.power.known_governors.known().into_iter().flatten();
+    let lacks = |list: &str| !list.split_whitespace().any(|name| name == "performance");
+    let is_ours = |cores: &CoreSet| !cores.common(&case.cpus).is_empty();
+    if let Some((list, cores)) = lists.clone().find(|(list, cores)| is_ours(cores) && lacks(list)) {
+        let judged = values(case, fact, "governor", &[], "cpufreq/scaling_governor", "performance");
+        return Judgement::bad(format!(
+            "{}; {cores} lack the governor `performance`: there are {list}",
+            judged.evidence
+        ))
+        .fix(Fix::advice(
+            "load the module cpufreq_performance, or set scaling_min_freq to scaling_max_freq",
+        ));
+    }
     values(case, fact, "governor", &["performance"], "cpufreq/scaling_governor", "performance")
 }
 

@@ -118,8 +118,14 @@ fn fair_server(case: &MachineCase) -> Judgement {
     };
     let isolated = case.facts.cpus.isolated.known().cloned().unwrap_or_default();
     let is_isolated = case.cpus.without(&isolated).is_empty();
+    let tickless =
+        case.facts.cpus.nohz_full.known().map(|cores| cores.common(&case.cpus)).unwrap_or_default();
+    let ticks = match tickless.is_empty() {
+        true => String::new(),
+        false => format!("; for that the kernel ticks on {tickless}, in spite of nohz_full="),
+    };
     let seen = format!(
-        "a waiting normal thread gets {} ms of each {} ms next to a busy real-time thread",
+        "a waiting normal thread gets {} ms of each {} ms next to a busy real-time thread{ticks}",
         runtime_ns / 1_000_000,
         period_ns / 1_000_000
     );

@@ -10,6 +10,8 @@ use onbeat_os::CoreSet;
 pub struct PowerFacts {
     /// Clock rate governors, with the cores that use them.
     pub governors: Fact<Vec<(String, CoreSet)>>,
+    /// Lists of governors that there are, with the cores that have them.
+    pub known_governors: Fact<Vec<(String, CoreSet)>>,
     /// Energy performance preferences (EPP), with their cores.
     pub preferences: Fact<Vec<(String, CoreSet)>>,
     /// Energy performance biases (EPB), with their cores.
@@ -57,6 +59,7 @@ impl PowerFacts {
         });
         PowerFacts {
             governors: by_core("cpufreq/scaling_governor"),
+            known_governors: by_core("cpufreq/scaling_available_governors"),
             preferences: by_core("cpufreq/energy_performance_preference"),
             biases: by_core("power/energy_perf_bias"),
             idle_states: idle_states

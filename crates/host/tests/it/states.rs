@@ -2,7 +2,7 @@
 
 use crate::made::{Content, KERNEL, Made, thread};
 use crate::{case, fixtures, granted, measured, pipeline, refused};
-use onbeat_host::{Causes, MachineCase, Measurements, State, checks, examine};
+use onbeat_host::{Causes, MachineCase, Measurements, Severity, State, checks, examine};
 use onbeat_trace::{Cause, CauseClass, CauseFix};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -241,4 +241,59 @@ fn workers_of_a_core_are_counted() {
     let case = MachineCase { pipeline: Some(crowded), ..case(&fixtures::bare_metal(), "2-3") };
     let (_, text) = said(&case, "pipeline-cores");
     assert!(text.contains("core 2 has 5 real-time workers"), "{text}");
+}
+
+#[test]
+fn options_that_the_kernel_does_not_know_are_critical() {
+    let mut made = fixtures::bare_metal();
+    let config: String = (0..50).map(|number| format!("CONFIG_OPTION_{number}=y\\n")).collect();
+    made.and(&format!("boot/config-6.12.1-amd64 {config}# CONFIG_NO_HZ_FULL is not set"));
+    let severity = |made: &Made, id: &str| {
+        let report = examine(&case(made, "2-3"));
+        let finding = report.findings.iter().find(|finding| finding.id == id).unwrap();
+        (finding.severity, finding.evidence.clone())
+    };
+    let (mild, _) = severity(&made, "nohz-full");
+    assert!(mild < Severity::Critical, "nobody trusts in it");
+    made.and("proc/cmdline nohz_full=2-3 rcu_nocbs=2-3");
+    for (id, option) in [("nohz-full", "nohz_full=2-3"), ("rcu-nocbs", "rcu_nocbs=2-3")] {
+        let (severity, text) = severity(&made, id);
+        assert_eq!(severity, Severity::Critical, "{text}");
+        assert!(text.starts_with(&format!("{option} has no effect")), "{text}");
+    }
+}
+
+#[test]
+fn rcu_nocbs_beside_nohz_full_is_no_finding() {
+    let mut made = fixtures::tuned();
+    made.and("proc/cmdline isolcpus=2-3 nohz_full=2-3 rcu_nocbs=2-3\nsys/devices/system/cpu/nohz_full 2-3");
+    assert_eq!(said(&case(&made, "2-3"), "rcu-nocbs").0, State::Good);
+}
+
+#[test]
+fn the_fair_server_is_named_for_ticks_on_tickless_cores() {
+    let mut made = fixtures::bare_metal();
+    made.and("sys/devices/system/cpu/nohz_full 2-3");
+    made.and("sys/kernel/debug/sched/fair_server/cpu{2,3}/runtime 50000000");
+    made.and("sys/kernel/debug/sched/fair_server/cpu{2,3}/period 1000000000");
+    let (_, text) = said(&case(&made, "2-3"), "fair-server");
+    assert!(text.ends_with("the kernel ticks on 2-3, in spite of nohz_full="), "{text}");
+}
+
+#[test]
+fn a_governor_that_the_board_lacks_is_not_proposed() {
+    let mut made = fixtures::bare_metal();
+    made.and("sys/devices/system/cpu/cpu{0-15}/cpufreq/scaling_available_governors powersave schedutil");
+    let report = examine(&case(&made, "2-3"));
+    let finding = report.findings.iter().find(|finding| finding.id == "governor").unwrap();
+    assert!(
+        finding.evidence.contains("lack the governor `performance`: there are powersave schedutil"),
+        "{finding:?}"
+    );
+    let fixes = format!("{:?}", finding.fixes);
+    assert!(!fixes.contains("scaling_governor"), "{fixes}");
+    made.and("sys/devices/system/cpu/cpu{0-15}/cpufreq/scaling_available_governors powersave performance");
+    let report = examine(&case(&made, "2-3"));
+    let finding = report.findings.iter().find(|finding| finding.id == "governor").unwrap();
+    assert!(format!("{:?}", finding.fixes).contains("scaling_governor"), "{finding:?}");
 }
