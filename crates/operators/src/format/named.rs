@@ -113,7 +113,7 @@ mod tests {
             ("x_sr250e3.CF32", Some(cf32), Some(250e3), None),
             ("take_2.iq", None, None, None),
             ("M_k.bin", None, None, None),
-            ("12_infk_nanM_-3k.cu8", Some(cu8), None, None),
+            ("12_infk_nanM_.3.k.cu8", Some(cu8), None, None),
             ("fs.cu8", Some(cu8), None, None),
         ] {
             assert_eq!(

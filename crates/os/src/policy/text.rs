@@ -165,7 +165,7 @@ mod tests {
         for (text, message) in [
             ("", "policy ``: write it as `o:0`, `f:80`"),
             ("fifo", "policy `fifo`: write it as"),
-            ("F:80", "the letter must be `o` (other), `f` (FIFO)"),
+            ("x:80", "the letter must be `o` (other), `f` (FIFO)"),
             ("f:0", "`0` is not a priority: write a whole number from 1 to 98"),
             ("f:100", "`100` is not a priority"),
             ("r:+5", "`+5` is not a priority"),

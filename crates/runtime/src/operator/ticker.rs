@@ -134,17 +134,20 @@ impl Ticks {
         }
         let late_ns = now_ns - self.due_ns;
         if late_ns >= self.period_ns {
-            let (late, period) = (wording::time(late_ns), wording::time(self.period_ns));
+            // Only texts allocate: a late tick does not.
+            let late = || wording::time(late_ns);
             let number = self.number;
             if self.overrun == Overrun::Stop {
                 // What failed can be restarted, and the tick would be late for ever.
                 self.leave_out(late_ns / self.period_ns + 1);
+                let (late, period) = (late(), wording::time(self.period_ns));
                 return Err(Error::new(format!(
                     "tick {number} came {late} late, with a period of {period}: what follows it takes too long, or the worker was \
                      kept off its core (`overrun` says to stop)"
                 )));
             }
             if self.late == 0 {
+                let late = late();
                 note(format!(
                     "tick {number} came {late} late, more than a period: what follows takes too long, or the worker was kept off \
                      its core"

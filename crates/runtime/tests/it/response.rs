@@ -170,7 +170,12 @@ fn a_scaled_clock_scales_the_bound() {
         graph
     };
     let options = |scale| Options { scale, ..Options::default() };
-    let record = graph().run(&options(4.0)).unwrap();
+    let mut record = graph().run(&options(4.0)).unwrap();
+    // What was measured depends on the load of the machine: these are typical values.
+    record.threads.iter_mut().for_each(|thread| thread.wake_late_max_ns = Some(80_000));
+    for operator in &mut record.operators {
+        (operator.step.max_ns, operator.busy_ns) = (300_000, operator.steps * 200_000);
+    }
     let worst = |scale| {
         let plan = graph().plan(&options(scale)).unwrap();
         let host = Host { longest_ns: 50_000, share: 0.0 };
@@ -179,5 +184,5 @@ fn a_scaled_clock_scales_the_bound() {
     // The same steps and wake-ups take four times as long on a clock that runs four times as fast.
     assert!((worst(4.0) / worst(1.0) - 4.0).abs() < 0.01, "{} {}", worst(4.0), worst(1.0));
     assert!((worst(0.25) / worst(1.0) - 0.25).abs() < 0.01, "{} {}", worst(0.25), worst(1.0));
-    assert!(worst(1.0) >= 250_000.0, "a step and the host: {}", worst(1.0));
+    assert!(worst(1.0) >= 650_000.0, "two steps and the host: {}", worst(1.0));
 }
