@@ -1,10 +1,12 @@
 //! Causes of late messages.
 
-use super::counted;
 use super::table::{Cell, Column, Table, Unit};
+use super::{counted, time};
 use onbeat::Record;
 use onbeat::trace::cause::Cause;
+use onbeat::trace::record::Miss;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// Causes that are shown one by one.
 const CAUSES: usize = 10;
@@ -45,12 +47,28 @@ pub fn causes(record: &Record) -> Table {
 
 /// Returns sentences about the worst misses, and notes about missing data.
 pub fn sentences(record: &Record) -> Vec<String> {
-    let mut sentences: Vec<(u64, &str)> = record
+    let mut told: Vec<(&Miss, &str)> = record
         .misses
         .iter()
-        .filter_map(|miss| Some((miss.late_ns, miss.verdict.as_ref()?.sentence.as_str())))
+        .filter_map(|miss| Some((miss, miss.verdict.as_ref()?.sentence.as_str())))
         .collect();
-    sentences.sort_by_key(|(late_ns, _)| Reverse(*late_ns));
+    told.sort_by_key(|(miss, _)| Reverse(miss.late_ns));
+    // A message that missed several limits is told once.
+    let message = |miss: &Miss| (miss.sequence, miss.time_ns.saturating_sub(miss.value_ns));
+    let mut sentences: Vec<(&Miss, String)> = Vec::new();
+    let mut places = HashMap::new();
+    for (miss, sentence) in told {
+        match places.get(&message(miss)) {
+            Some(&place) => {
+                let (_, text): &mut (_, String) = &mut sentences[place];
+                *text += &format!("; {} was {} late", miss.name, time(miss.late_ns));
+            }
+            None => {
+                places.insert(message(miss), sentences.len());
+                sentences.push((miss, sentence.to_owned()));
+            }
+        }
+    }
     let mut lines: Vec<String> =
         sentences.iter().take(SENTENCES).map(|(_, sentence)| format!("late: {sentence}")).collect();
     if sentences.len() > SENTENCES {

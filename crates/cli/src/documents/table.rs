@@ -21,6 +21,8 @@ pub struct Column {
     pub alarm: bool,
     /// For the first column: most rows that the text shows one by one; the others are added up in one row.
     pub first: Option<usize>,
+    /// Columns that a narrow terminal leaves out, the highest number first; 0 for those that stay.
+    pub spare: u8,
 }
 
 /// Unit of a number in text. Programs get the number unchanged.
@@ -62,7 +64,7 @@ pub enum Cell {
 
 impl Column {
     pub const fn new(name: &'static str, head: &'static str, unit: Unit) -> Self {
-        Column { name, head, unit, optional: false, alarm: false, first: None }
+        Column { name, head, unit, optional: false, alarm: false, first: None, spare: 0 }
     }
 
     pub const fn optional(self) -> Self {
@@ -71,6 +73,10 @@ impl Column {
 
     pub const fn first(self, rows: usize) -> Self {
         Column { first: Some(rows), ..self }
+    }
+
+    pub const fn spare(self, rank: u8) -> Self {
+        Column { spare: rank, ..self }
     }
 
     pub const fn alarm(self) -> Self {

@@ -5,6 +5,8 @@ use crate::documents::{Cell, Column, Document, Table, Unit};
 
 pub struct Human {
     pub colour: bool,
+    /// Columns of the terminal; `None` if the text goes elsewhere.
+    pub width: Option<usize>,
 }
 
 /// Longest line, if its last column can be broken at spaces.
@@ -52,10 +54,11 @@ impl Human {
             return None;
         }
         let rows = table.shown();
-        let columns = columns(table, &rows);
+        let mut columns = columns(table, &rows);
+        let left_out = self.leave_out(&mut columns);
         let (last, others) = columns.split_last()?;
         let used: usize = others.iter().map(|shown| shown.width + 2).sum();
-        let room = WIDTH.saturating_sub(used).max(LAST);
+        let room = WIDTH.min(self.width.unwrap_or(WIDTH)).saturating_sub(used).max(LAST);
         let mut text = String::new();
         let head: Vec<String> =
             columns.iter().map(|shown| aligned(&shown.head, shown, shown.width.min(room))).collect();
@@ -81,7 +84,22 @@ impl Human {
                 text.push('\n');
             }
         }
+        if !left_out.is_empty() {
+            text += &format!("({} on a wider terminal)\n", left_out.join(", "));
+        }
         Some(text)
+    }
+
+    /// Takes columns away until the others fit, and returns their headers.
+    fn leave_out(&self, columns: &mut Vec<ColumnLayout<'_>>) -> Vec<String> {
+        let Some(width) = self.width else { return Vec::new() };
+        let mut left_out = Vec::new();
+        while columns.iter().map(|shown| shown.width + 2).sum::<usize>() > width + 2 {
+            let spare = (0..columns.len()).max_by_key(|at| columns[*at].column.spare);
+            let Some(at) = spare.filter(|at| columns[*at].column.spare > 0) else { break };
+            left_out.push(columns.remove(at).head);
+        }
+        left_out
     }
 
     fn cell(&self, cell: &Cell, shown: &ColumnLayout<'_>, width: usize) -> String {
@@ -191,7 +209,7 @@ mod tests {
         let head = vec!["fm: ended".to_string(), "by \u{1b}[2Jitself".to_string()];
         let document =
             Document { head, tables: vec![table], tail: vec!["files in out".to_string()], json: ().into() };
-        Human { colour }.text(&document)
+        Human { colour, width: None }.text(&document)
     }
 
     #[test]
@@ -207,6 +225,27 @@ channel→       -     2
 files in out
 ";
         assert_eq!(text(false), expected);
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_fewer_columns() {
+        let table = Table {
+            columns: vec![
+                Column::new("path", "path", Unit::Text),
+                Column::new("median_ns", "median", Unit::Millis),
+                Column::new("p99_ns", "p99", Unit::Millis).spare(2),
+                Column::new("core", "core", Unit::Percent).spare(1),
+                Column::new("late", "late", Unit::Count),
+            ],
+            rows: vec![vec!["a → b".into(), 1_000_000.into(), 2_000_000.into(), Cell::Share(0.5), 3.into()]],
+        };
+        let text = |width| Human { colour: false, width }.table(&table).unwrap();
+        let whole = "path   median ms  p99 ms  core %  late\na → b      1.000   2.000   50.00     3\n";
+        assert_eq!((text(None).as_str(), text(Some(38)).as_str()), (whole, whole));
+        let narrow =
+            "path   median ms  core %  late\na → b      1.000   50.00     3\n(p99 ms on a wider terminal)\n";
+        assert_eq!(text(Some(37)), narrow);
+        assert!(text(Some(5)).ends_with("(p99 ms, core % on a wider terminal)\n"), "{}", text(Some(5)));
     }
 
     #[test]
@@ -231,7 +270,7 @@ files in out
             columns: columns.iter().map(|column| Column { ..*column }).collect(),
             rows: (1..=rows).map(row).collect(),
         };
-        let text = |rows| Human { colour: false }.table(&table(rows)).unwrap();
+        let text = |rows| Human { colour: false, width: None }.table(&table(rows)).unwrap();
         assert!(text(3).contains("cause 3"), "a single row is shown itself");
         let expected = "\
 cause    misses  of all %  lost ms  fix

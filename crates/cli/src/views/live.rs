@@ -116,7 +116,7 @@ pub fn render(frame: &mut Frame<'_>, view: &LiveView, state: &mut ViewState) {
 fn render_table(frame: &mut Frame<'_>, area: Rect, table: &LiveTable, first: usize) -> usize {
     let columns = fit(table, area.width);
     let cell = |at: usize, text: &str| {
-        let line = Line::raw(printable(text));
+        let line = Line::raw(shortened(&printable(text)));
         Cell::new(if table.columns[at].is_text { line } else { line.right_aligned() })
     };
     let titles = Row::new(columns.iter().map(|(at, _)| cell(*at, table.columns[*at].title)));
@@ -126,6 +126,22 @@ fn render_table(frame: &mut Frame<'_>, area: Rect, table: &LiveTable, first: usi
     frame
         .render_widget(Table::new(rows, widths).header(titles.style(head_style())).column_spacing(GAP), area);
     table.columns.len() - columns.len()
+}
+
+/// A text with a mark at its end if it is longer than the widest column.
+fn shortened(text: &str) -> String {
+    if Line::raw(text).width() <= WIDEST {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if Line::raw(kept.as_str()).width() >= WIDEST {
+            kept.pop();
+            break;
+        }
+    }
+    kept + "…"
 }
 
 /// Replaces control characters: any program can choose the names of its threads.
@@ -193,6 +209,14 @@ mod tests {
     #[test]
     fn a_wide_terminal_shows_rows_and_causes() {
         insta::assert_snapshot!(drawn(&cpus(2), 140, 14, &mut ViewState::default()));
+    }
+
+    #[test]
+    fn long_texts_end_with_a_mark() {
+        let exact = "x".repeat(WIDEST);
+        assert_eq!((shortened(&exact), shortened("ab")), (exact.clone(), "ab".to_owned()));
+        assert_eq!(shortened(&(exact.clone() + "y")), "x".repeat(WIDEST - 1) + "…");
+        assert!(Line::raw(shortened(&"宽".repeat(WIDEST))).width() <= WIDEST);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod live;
 
 use crate::arguments::OutputFormat;
 use crate::documents::Document;
+use std::io::IsTerminal;
 
 /// Output format of a document.
 pub trait Renderer {
@@ -14,9 +15,16 @@ pub trait Renderer {
     fn text(&self, document: &Document) -> String;
 }
 
+/// Columns of the terminal that stdout is; `None` if it is none.
+fn terminal_width() -> Option<usize> {
+    let is_terminal = std::io::stdout().is_terminal();
+    let size = is_terminal.then(|| ratatui::crossterm::terminal::size().ok()).flatten()?;
+    Some(usize::from(size.0)).filter(|width| *width > 0)
+}
+
 pub fn view(format: OutputFormat, colour: bool) -> Box<dyn Renderer> {
     match format {
-        OutputFormat::Human => Box::new(human::Human { colour }),
+        OutputFormat::Human => Box::new(human::Human { colour, width: terminal_width() }),
         OutputFormat::Json => Box::new(json::Json),
         OutputFormat::Csv => Box::new(csv::Csv),
     }
