@@ -127,7 +127,7 @@ impl<T: FileSample> Operator for IqSource<T> {
         let mut odd = NamedRecording::of(&self.path).contradicts(self.format, self.rate_hz);
         odd.extend(first_text(&self.path).map(|line| {
             format!(
-                "{} begins with the text `{line}`: is it a page that was saved in place of a recording?",
+                "{} begins with the text `{line}`: is it a page saved under the name of a recording?",
                 self.path.display()
             )
         }));
@@ -275,7 +275,7 @@ struct IqSourceParameters {
     channel: Option<u64>,
 }
 
-/// What is missing, and what the name of the file proposes for it.
+/// Error for missing parameters, with the values that the name of the file proposes.
 fn lacks(path: &Path, format: bool, sample_rate: bool) -> Error {
     let missing = [(format, "`format`"), (sample_rate, "`sample_rate`")];
     let missing: Vec<&str> = missing.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();

@@ -10,6 +10,7 @@
 //! | [`record`] | all measurements of one run, as one JSON file: [`Record`] |
 //! | [`span`] | one step in time, kernel events, and their source: [`Evidence`] |
 //! | [`error`] | errors of reading a record |
+//! | [`words`] | times in words, for people |
 //!
 //! Every time is a `u64` of nanoseconds on `CLOCK_MONOTONIC` unless its name says otherwise, and every field
 //! has its unit in its name. `SCHEMA.md` describes the fields of the JSON.
@@ -39,6 +40,7 @@ pub mod record;
 pub mod regularity;
 pub mod replace;
 pub mod span;
+pub mod words;
 
 pub use cause::{Cause, CauseClass, CauseFix, Verdict};
 pub use course::{Course, CourseRecord};

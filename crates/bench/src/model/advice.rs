@@ -1,6 +1,7 @@
 //! Recommendation of a scheduler.
 
 use super::{GraphLoad, MachineCosts, Prediction, WorkerLayout};
+use onbeat::trace::words::time;
 use std::fmt::Write;
 
 /// A recommendation with its reasons.
@@ -80,15 +81,6 @@ fn pairs(workload: &GraphLoad, layout: &WorkerLayout, costs: &MachineCosts) -> V
     all.into_iter().map(|(_, text)| text).take(3).collect()
 }
 
-/// Formats a time: "0.4 µs".
-fn time(ns: f64) -> String {
-    match ns {
-        ns if ns < 99.5 => format!("{ns:.0} ns"),
-        ns if ns < 99_500.0 => format!("{:.1} µs", ns / 1e3),
-        ns => format!("{:.1} ms", ns / 1e6),
-    }
-}
-
 /// Formats a number: "12.3 k", "4.5 M".
 fn count(value: f64) -> String {
     let mut text = String::new();
@@ -141,11 +133,11 @@ mod tests {
     fn light_neighbours_stay_together_and_heavy_ones_part() {
         let light = advice(&pair(200.0));
         assert_eq!(light.chosen, 0);
-        assert_eq!(light.why[1], "merge a and b: 0.4 µs of work, 1.9 µs for a hand-over");
+        assert_eq!(light.why[1], "merge a and b: 400 ns of work, 1.9 µs for a hand-over");
         let heavy = advice(&pair(50_000.0));
         assert_eq!(heavy.chosen, 1);
         assert!(heavy.why[0].starts_with("pinned is expected to be 1.9 times as fast"), "{:?}", heavy.why);
-        assert_eq!(heavy.why[1], "cut between a and b: 0.1 ms of work, 1.9 µs for a hand-over");
+        assert_eq!(heavy.why[1], "cut between a and b: 100 µs of work, 1.9 µs for a hand-over");
     }
 
     #[test]

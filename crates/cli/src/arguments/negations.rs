@@ -1,5 +1,5 @@
-//! What rtla understands beyond options: no sub-command means `top`, and in version 7.2 `--no-OPTION` takes back
-//! an option that was given before. `--header` takes back `--no-header`.
+//! What rtla understands beyond options: no sub-command means `top`, and in version 7.2 `--no-OPTION` takes
+//! back an option that was given before. `--header` takes back `--no-header`.
 
 use clap::{Arg, ArgAction, Command};
 use std::ffi::{OsStr, OsString};

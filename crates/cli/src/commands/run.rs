@@ -47,8 +47,8 @@ pub fn check_gates(pipeline: &Pipeline) -> Result<(), CommandError> {
     }
 }
 
-/// Warns of what operators find odd in what they were given, or refuses it under `strict`. Returns the notes on the
-/// same that the run will make.
+/// Warns of what operators find odd in what they were given, or refuses it under `strict`. Returns the notes
+/// on the same that the run will make.
 pub fn warn(pipeline: &Pipeline, is_quiet: bool) -> Result<Vec<String>, CommandError> {
     let odd = pipeline.odd();
     if let Some(first) = odd.first().filter(|_| pipeline.options.strict) {

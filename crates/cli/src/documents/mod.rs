@@ -57,6 +57,8 @@ pub use timerlat::{timerlat, timerlat_notes};
 pub use top::top;
 pub use tuning::{Tuning, tuning, undone};
 
+use onbeat::trace::words;
+
 /// Result of a command.
 pub struct Document {
     /// Lines before the tables. The first one is the title.
@@ -73,16 +75,9 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Formats a time with a suitable unit.
+/// Formats a time in nanoseconds.
 fn time(ns: u64) -> String {
-    let value = ns as f64;
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
-        1_000_000_000..120_000_000_000 => format!("{:.2} s", value / 1e9),
-        _ => format!("{} min {:02} s", ns / 60_000_000_000, ns / 1_000_000_000 % 60),
-    }
+    words::time(ns as f64)
 }
 
 /// Formats a size with a suitable unit.
@@ -101,7 +96,7 @@ mod tests {
         let times = [
             (999, "999 ns"),
             (12_345, "12.3 µs"),
-            (2_500_000_000, "2.50 s"),
+            (2_500_000_000, "2.5 s"),
             (3_723_000_000_000, "62 min 03 s"),
         ];
         for (ns, text) in times {

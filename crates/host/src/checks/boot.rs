@@ -143,7 +143,7 @@ fn tickless(case: &MachineCase) -> Judgement {
     }
 }
 
-/// An option on the command line that this kernel does not know: whoever wrote it trusts in it.
+/// An option on the command line that this kernel does not know. Its author relies on it.
 fn without_effect(case: &MachineCase, config: &str, option: &str) -> Option<Judgement> {
     let kernel = &case.facts.kernel;
     let value = kernel.parameter(option).filter(|_| kernel.has(config) == Some(false))?;

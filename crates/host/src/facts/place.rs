@@ -133,8 +133,8 @@ fn container(tree: &dyn Tree) -> Fact<String> {
     if let Fact::Known(name) = fact::text(tree, "run/systemd/container") {
         return Fact::Known(fact::short(&name));
     }
-    // Threads of the kernel are seen from the first namespace only: a machine that was booted from the image of
-    // a container is none.
+    // Threads of the kernel are seen from the first namespace only: a machine that was booted from the image
+    // of a container is none.
     if fact::text(tree, "proc/2/comm").known().is_some_and(|name| name.trim() == "kthreadd") {
         return Fact::Known(String::new());
     }

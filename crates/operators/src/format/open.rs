@@ -86,8 +86,8 @@ pub(super) fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(format!("cannot {what} {}", path.display()), error)
 }
 
-/// The first line of a file that begins like a text document. Samples hardly ever do: it is markup, or 256 bytes of
-/// printable characters.
+/// The first line of a file that begins like a text document. Samples hardly ever do: it is markup, or 256
+/// bytes of printable characters.
 pub(crate) fn first_text(path: &Path) -> Option<String> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut begin = [0; 256];

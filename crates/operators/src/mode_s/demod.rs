@@ -45,12 +45,12 @@ pub struct Demod<T: MagnitudeSample> {
     not_finite: u64,
     /// Number of frames found.
     frames: u64,
-    level: Level,
+    level: SampledLevel,
 }
 
 /// Level of the samples, from a few of each chunk.
 #[derive(Debug, Default)]
-struct Level {
+struct SampledLevel {
     /// Number of all samples.
     samples: u64,
     looked_at: u64,
@@ -59,7 +59,7 @@ struct Level {
     full: u64,
 }
 
-impl Level {
+impl SampledLevel {
     /// Samples of a chunk that are looked at.
     const SOME: usize = 64;
 
@@ -103,7 +103,7 @@ impl<T: MagnitudeSample> Demod<T> {
             finished: false,
             not_finite: 0,
             frames: 0,
-            level: Level::default(),
+            level: SampledLevel::default(),
         })
     }
 

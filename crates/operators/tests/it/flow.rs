@@ -101,10 +101,7 @@ fn a_late_timer_skips_or_catches_up() {
     graph.connect(ticks, |o| &o.out, slow, |o| &o.input).capacity(1);
     graph.connect(slow, |o| &o.out, end, |o| &o.input);
     let error = graph.run(&manual()).unwrap_err().to_string();
-    assert!(
-        error.contains("operator `ticks`: tick 2 came 8.00 ms late, with a period of 1.00 ms"),
-        "{error}"
-    );
+    assert!(error.contains("operator `ticks`: tick 2 came 8 ms late, with a period of 1 ms"), "{error}");
 }
 
 #[test]

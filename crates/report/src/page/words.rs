@@ -1,26 +1,11 @@
 //! Text forms of numbers and times.
 
-/// Formats a time with three significant digits: "412 µs", "16.7 ms".
-pub(crate) fn time(ns: f64) -> String {
-    let size = ns.abs();
-    let (value, unit) = match size {
-        size if size < 999.5 => (ns, "ns"),
-        size if size < 999.5e3 => (ns / 1e3, "µs"),
-        size if size < 999.5e6 => (ns / 1e6, "ms"),
-        size if size < 120e9 => (ns / 1e9, "s"),
-        _ => return format!("{} min {:02} s", (ns / 60e9) as i64, (size / 1e9) as u64 % 60),
-    };
-    format!("{}\u{202f}{unit}", digits(value))
-}
+use onbeat_trace::words;
+use onbeat_trace::words::digits;
 
-/// Formats a number with three significant digits.
-fn digits(value: f64) -> String {
-    let text = match value.abs() {
-        size if size >= 99.95 || size == 0.0 => format!("{value:.0}"),
-        size if size >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    };
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+/// Formats a time as everywhere, with narrow spaces that do not break.
+pub(crate) fn time(ns: f64) -> String {
+    words::time(ns).replace(' ', "\u{202f}")
 }
 
 /// Formats a count, with spaces between thousands.

@@ -62,16 +62,9 @@ pub(crate) fn list(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a time with about three digits and a unit.
+/// Returns a time in words.
 pub(crate) fn time(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..10_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        10_000..1_000_000 => format!("{} µs", (ns + 500) / 1000),
-        1_000_000..10_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        10_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
-    }
+    onbeat_trace::words::time(ns as f64)
 }
 
 fn expected_words(expected: &str) -> String {

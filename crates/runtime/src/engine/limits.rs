@@ -131,7 +131,7 @@ impl InFlightBound {
     }
 }
 
-/// What was in flight on a path with a limit.
+/// Numbers of messages in flight on a path with a limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFlightOutcome {
     /// Most messages at once.

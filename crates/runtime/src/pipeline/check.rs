@@ -6,8 +6,8 @@ use crate::base::options::Pace;
 use std::collections::HashMap;
 
 impl Pipeline {
-    /// Asks all operators whether they [could start](crate::Operator::check), and whether they can work at the
-    /// sample rate that reaches them, where it is known. Returns the names of those that cannot, and why.
+    /// Asks all operators whether they [could start](crate::Operator::check), and whether they can work at
+    /// the sample rate that reaches them, where it is known. Returns the names of those that cannot, and why.
     pub fn check(&mut self) -> Vec<(String, crate::Error)> {
         let operators = &mut self.graph.operators;
         let failed = |node: &crate::graph::Node| Some((node.name.clone(), node.operator.check().err()?));

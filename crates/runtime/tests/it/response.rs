@@ -171,7 +171,7 @@ fn a_scaled_clock_scales_the_bound() {
     };
     let options = |scale| Options { scale, ..Options::default() };
     let mut record = graph().run(&options(4.0)).unwrap();
-    // What was measured depends on the load of the machine: these are typical values.
+    // Measured values depend on the load of the machine: these are typical ones.
     record.threads.iter_mut().for_each(|thread| thread.wake_late_max_ns = Some(80_000));
     for operator in &mut record.operators {
         (operator.step.max_ns, operator.busy_ns) = (300_000, operator.steps * 200_000);

@@ -173,17 +173,17 @@ pub struct PathRecord {
     /// Limit on the messages in flight, if there was one.
     #[serde(default)]
     pub max_in_flight: Option<InFlightLimit>,
-    /// Mean number of messages in flight. With a limit they are counted. Without one, messages that the source
-    /// sent per second, times their mean latency (J. D. C. Little, "A Proof for the Queuing Formula: L = λW",
-    /// Operations Research 9, 1961): those that are due and not sent yet are among them. `None` if nothing
-    /// was measured.
+    /// Mean number of messages in flight. With a limit they are counted. Without one, messages that the
+    /// source sent per second, times their mean latency (J. D. C. Little, "A Proof for the Queuing Formula: L
+    /// = λW", Operations Research 9, 1961): those that are due and not sent yet are among them. `None` if
+    /// nothing was measured.
     #[serde(default)]
     pub in_flight_mean: Option<f64>,
     /// Maximum number in flight; `None` without a limit, because it is not counted then.
     #[serde(default)]
     pub in_flight_most: Option<u64>,
-    /// Longest time by which `max_in_flight` held back a message that was due, in nanoseconds. Latencies count
-    /// from the time at which it let the message go.
+    /// Longest time by which `max_in_flight` held back a message that was due, in nanoseconds. Latencies
+    /// count from the time at which it let the message go.
     #[serde(default)]
     pub held_back_ns: u64,
     /// Slowest messages, the slowest first, with their steps; empty if steps were not recorded.

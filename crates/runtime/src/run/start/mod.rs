@@ -23,8 +23,8 @@ use std::sync::Arc;
 use stores::Stores;
 use threads::{Threads, distribute};
 
-/// Address space that a run maps beyond its chunk stores: per worker, and for explanations. Measured with some
-/// room to spare; most of it is never touched.
+/// Address space that a run maps beyond its chunk stores: per worker, and for explanations. Measured with
+/// some room to spare; most of it is never touched.
 const WORKER_BYTES: u64 = 8 << 20;
 const EXPLAINED_BYTES: u64 = 96 << 20;
 

@@ -101,7 +101,7 @@ fn a_batch_keeps_its_delay_when_steps_take_one_message() {
                 for (number, &(_, at_ns)) in (0..).zip(seen.iter()) {
                     let first = number / at_once * at_once;
                     let last = first + at_once - 1;
-                    // What is left at the end goes at once.
+                    // The rest goes at once at the end.
                     let complete = if size == 8 { last * 1000 } else { first * 1000 + delay_ns };
                     let expected = if last > 99 { 99_000 } else { complete };
                     assert_eq!(at_ns, expected, "{number}, {:?}", options.scheduler);

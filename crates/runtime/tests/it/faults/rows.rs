@@ -130,7 +130,7 @@ fn a_source_that_was_late_once_is_on_time_after_its_restart() {
             }
         });
         graph.connect(beat, |b| &b.0, end, |e| &e.input);
-        // Another thread may make ticks late as well, but each restart mends its tick.
+        // Another thread may make ticks late as well, but a restart ends that.
         let restart = Restart { limit: 100, ..soon() };
         graph.on_error(beat, OnError::Restart(restart));
         let record = graph.run(&Options::default()).unwrap();
