@@ -170,14 +170,11 @@ fn solved(mut rows: [[f64; TAPS]; TAPS], mut right: [f64; TAPS]) -> [f64; TAPS] 
         let best = (at..TAPS).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(at);
         rows.swap(at, best);
         right.swap(at, best);
-        for row in 0..TAPS {
-            if row != at {
-                let factor = rows[row][at] / rows[at][at];
-                for column in at..TAPS {
-                    rows[row][column] -= factor * rows[at][column];
-                }
-                right[row] -= factor * right[at];
-            }
+        let (pivot, value) = (rows[at], right[at]);
+        for (place, row) in rows.iter_mut().enumerate().filter(|(place, _)| *place != at) {
+            let factor = row[at] / pivot[at];
+            row.iter_mut().zip(&pivot).for_each(|(cell, of_pivot)| *cell -= factor * of_pivot);
+            right[place] -= factor * value;
         }
     }
     std::array::from_fn(|at| right[at] / rows[at][at])

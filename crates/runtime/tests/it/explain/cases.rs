@@ -296,7 +296,7 @@ fn a_known_lock_names_its_holder_with_and_without_kernel_events() {
     // A wait of another thread counts for nothing.
     story.lock_waits.push(LockWait { tid: 7, from_ns: 1_020, to_ns: 10_050, holder: "other".into() });
     let text = story.is(CauseClass::GilWait, "hog", 8_980);
-    assert!(text.contains("demod waited 9 µs for the Python lock, which hog had"), "{text}");
+    assert!(text.contains("demod waited 8.98 µs for the Python lock, which hog had"), "{text}");
     // The thread that has its core meanwhile does not count. The time after the wake-up has its own cause.
     story.off_cpu.push(off(Left::Asleep, 1_030, 9_000, 10_000));
     story.events.push(event(Class::Thread, "neighbour", 77, 50, 1_030, 8_970));
