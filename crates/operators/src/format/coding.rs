@@ -38,6 +38,8 @@ impl FileSample for Complex<f32> {}
 pub(crate) enum Number {
     U8,
     I8,
+    /// A truth value: any byte but 0 is 1.
+    Bool,
     /// The two codes of G.711, in steps of 16-bit numbers.
     ALaw,
     MuLaw,
@@ -56,7 +58,7 @@ pub(crate) enum Number {
 impl Number {
     pub const fn bytes(self) -> usize {
         match self {
-            Number::U8 | Number::I8 | Number::ALaw | Number::MuLaw => 1,
+            Number::U8 | Number::I8 | Number::Bool | Number::ALaw | Number::MuLaw => 1,
             Number::U16 | Number::I16 | Number::F16 => 2,
             Number::I24 => 3,
             Number::U32 | Number::I32 | Number::F32 => 4,
@@ -134,6 +136,7 @@ impl Coding {
         match self.number {
             Number::U8 => each!(1, |b: [u8; 1]| (f32::from(b[0]) - zero) * scale),
             Number::I8 => each!(1, |b: [u8; 1]| f32::from(b[0] as i8) * scale),
+            Number::Bool => each!(1, |b: [u8; 1]| f32::from(b[0] != 0)),
             Number::ALaw => each!(1, |b: [u8; 1]| f32::from(of_a_law(b[0])) * scale),
             Number::MuLaw => each!(1, |b: [u8; 1]| f32::from(of_mu_law(b[0])) * scale),
             Number::U16 => each!(2, |b| (f32::from(u16::from_le_bytes(b)) - zero) * scale),
@@ -190,7 +193,13 @@ impl Coding {
             Number::I32 => each!(4, |x| self.wide(x, -2_147_483_648.0, 2_147_483_647.0, lost) as i32),
             Number::F32 => each!(4, |x: f32| x),
             Number::F64 => each!(8, |x: f32| f64::from(x)),
-            Number::ALaw | Number::MuLaw | Number::F16 | Number::I24 | Number::U64 | Number::I64 => {
+            Number::Bool
+            | Number::ALaw
+            | Number::MuLaw
+            | Number::F16
+            | Number::I24
+            | Number::U64
+            | Number::I64 => {
                 debug_assert!(false, "no sample format has such numbers");
             }
         }

@@ -78,7 +78,8 @@ impl<T: ArraySample> NpySource<T> {
                 if T::PARTS == 2 { ("real", "npy.source") } else { ("complex", "npy.source.complex") };
             return Err(wrong(format!("its samples are {are}: play it with `{kind}`")));
         }
-        if T::IS_BYTE && header.coding != Coding::plain(Number::U8) {
+        let is_bytes = [Number::U8, Number::Bool].map(Coding::plain).contains(&header.coding);
+        if T::IS_BYTE && !is_bytes {
             return Err(wrong(
                 "its samples are not bytes: play it with `npy.source`, or save `a.astype(\"u1\")`".into(),
             ));

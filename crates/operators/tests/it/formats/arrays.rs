@@ -55,7 +55,7 @@ fn every_type_is_taken_as_it_is() {
         ("<i8", signed, bytes!(signed, i64)),
         ("<f4", signed, bytes!(signed, f32)),
         ("<f8", signed, bytes!(signed, f64)),
-        ("|b1", [0.0, 1.0, 1.0, 0.0], vec![0, 1, 1, 0]),
+        ("|b1", [0.0, 1.0, 1.0, 1.0], vec![0, 1, 5, 255]),
     ] {
         for version in [1, 2, 3] {
             fs::write(&path, npy(descr, "(4,)", &data, version)).unwrap();
