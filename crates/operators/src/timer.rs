@@ -62,8 +62,11 @@ impl Operator for Timer {
         if self.ticker.late() > 0 {
             let ticks = self.ticker.number().min(self.count);
             let (late, out) = (self.ticker.late(), ticks - self.sent);
+            let were = |count: u64| if count == 1 { "was" } else { "were" };
             cx.note(format!(
-                "of {ticks} ticks, {late} were more than one period late and {out} were skipped"
+                "of {ticks} ticks, {late} {} more than one period late and {out} {} skipped",
+                were(late),
+                were(out)
             ));
         }
         Ok(())

@@ -10,6 +10,11 @@ use std::path::Path;
 /// Returns the root of the machine's files.
 pub fn root(arguments: &CaseArguments) -> Result<Root, CommandError> {
     let folder = arguments.root.as_deref().unwrap_or(Path::new("/"));
+    if arguments.root.is_none() && !folder.join("proc").join("self").exists() {
+        return Err(CommandError::new("/proc is not mounted: nothing is known of this machine").help(
+            "mount -t proc proc /proc and mount -t sysfs sysfs /sys, or --root FOLDER with copies of both",
+        ));
+    }
     if !folder.join("proc").is_dir() {
         return Err(CommandError::new(format!("--root {}: it has no folder `proc`", folder.display()))
             .help("name a folder with copies of /proc and /sys"));

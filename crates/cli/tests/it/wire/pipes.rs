@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time for a run to end after a stop, or after a time of its own of seconds, on a busy machine too.
 const LIMIT: Duration = PATIENCE.saturating_add(Duration::from_secs(10));
@@ -96,7 +96,15 @@ fn full(place: &Place, source: &str, sink: &str, is_interrupted: bool) {
         .expect("the command");
     let waits = || rustix::io::ioctl_fionread(&pipe).expect("a count");
     if is_interrupted {
-        until("the pipe is full", || (waits() > 60_000).then_some(())).expect("it is");
+        // Full is a pipe that has taken nothing more for a while: only then is something left at the stop.
+        let (mut most, mut since) = (0, Instant::now());
+        let is_full = || {
+            if waits() > most {
+                (most, since) = (waits(), Instant::now());
+            }
+            (most > 60_000 && since.elapsed() > Duration::from_millis(100)).then_some(())
+        };
+        until("the pipe is full", is_full).expect("it is");
         kill_process(Pid::from_child(&child), Signal::INT).expect("it lives");
     }
     let status = wait_for(&mut child, LIMIT);
