@@ -97,7 +97,35 @@ pub(crate) fn first_text(path: &Path) -> Option<String> {
     let is_markup = ["<!", "<?xml", "<html", "{\"", "HTTP/"]
         .iter()
         .any(|begin| start.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin)));
-    let is_printable = read == begin.len() && text.chars().all(|c| !c.is_control() || c.is_whitespace());
+    // Samples around a constant below 127 would be printable, but have no spaces between words.
+    let has_words = text.split_whitespace().count() >= 10;
+    let is_printable =
+        read == begin.len() && has_words && text.chars().all(|c| !c.is_control() || c.is_whitespace());
     let line: String = start.lines().next()?.chars().take(40).collect();
     ((is_markup || is_printable) && !line.is_empty()).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_text;
+
+    #[test]
+    fn texts_are_told_from_samples() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.cu8");
+        let first = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            first_text(&path)
+        };
+        assert_eq!(first(b"<!doctype HTML>\n<p>").as_deref(), Some("<!doctype HTML>"));
+        let words = "time, level, and so on in every line\n".repeat(20);
+        assert_eq!(first(words.as_bytes()).as_deref(), Some("time, level, and so on in every line"));
+        // Silence, a weak signal around a constant, and noise.
+        let weak: Vec<u8> = (0..1000u32).map(|n| 118 + (n * 7 % 5) as u8).collect();
+        let noise: Vec<u8> = (0..1000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        for samples in [&[127; 1000][..], &weak, &noise, &[], &[0; 10]] {
+            assert_eq!(first(samples), None);
+        }
+        assert_eq!(first_text(folder.path()), None, "a folder");
+    }
 }
