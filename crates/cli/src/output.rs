@@ -97,6 +97,8 @@ pub enum RecordTo {
     Nowhere,
 }
 
+const FIX: &str = "choose another folder: `output` in the file, or --set output=DIR";
+
 impl OutputPaths {
     /// Creates the output folder, and checks that files can be created there and at the record's path.
     /// Without a record, only the sinks know whether they need the folder.
@@ -110,8 +112,26 @@ impl OutputPaths {
         Ok(paths)
     }
 
+    /// Checks that the output folder could be created, without creating it.
+    ///
+    /// # Errors
+    /// If a run could not write there.
+    pub fn look(output: &Path) -> Result<(), CommandError> {
+        let there = output.ancestors().find(|folder| folder.exists() || folder.as_os_str().is_empty());
+        let there = there.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let looked =
+            if there.is_dir() { try_to_write(there) } else { Err(io::ErrorKind::NotADirectory.into()) };
+        looked.map_err(|error| {
+            let text = format!(
+                "output folder `{}`: cannot be written: {}: {error}",
+                output.display(),
+                there.display()
+            );
+            CommandError::new(text).help(FIX)
+        })
+    }
+
     fn check(&self) -> Result<(), CommandError> {
-        const FIX: &str = "choose another folder: `output` in the file, or --set output=DIR";
         let shown = self.output.display();
         if matches!(self.record, RecordTo::Nowhere) {
             let _left_to_the_sinks = fs::create_dir_all(&self.output);

@@ -4,6 +4,7 @@ use super::run::{check_gates, warn};
 use crate::arguments::CheckArguments;
 use crate::documents::counted;
 use crate::error::CommandError;
+use crate::output::OutputPaths;
 use crate::{costs, output, stdout};
 use onbeat::Registry;
 
@@ -13,6 +14,7 @@ pub fn check(arguments: &CheckArguments, registry: &Registry) -> Result<u8, Comm
     let mut pipeline = costs::read(&arguments.pipeline, registry)?;
     stdout::is_taken(&pipeline)?;
     check_gates(&pipeline)?;
+    OutputPaths::look(&pipeline.output)?;
     warn(&pipeline, arguments.quiet)?;
     let wrong: Vec<String> =
         pipeline.check().iter().map(|(name, error)| format!("operator `{name}`: {error}")).collect();

@@ -20,6 +20,14 @@ const CASES: &[Case] = &[
         &[],
         &["gate `go` is closed at the start, and nobody can open it", "--control"],
     ),
+    (
+        "an output folder that cannot be made",
+        &["check", "count.toml", "--set", "output=count.toml/out"],
+        1,
+        &[],
+        &["output folder `count.toml/out`: cannot be written: count.toml: ", "--set output=DIR"],
+    ),
+    ("an output folder to be made", &["check", "count.toml", "--set", "output=a/b/c"], 0, &["ok"], &[]),
     ("a length in two units", &["run", "count.toml", "-q", "-d", "1h30m"], 0, &[], &[]),
     ("cores of the cpuset", &["plan", "count.toml", "--cores", "cpuset:0"], 0, &[], &[]),
     (
