@@ -33,7 +33,7 @@ pub struct CyclictestArguments {
     /// Clock: 0, monotonic
     #[arg(long, short, value_name = "CLOCK", default_value_t = 0)]
     clock: u8,
-    /// Distance between the intervals of two threads, in us: 0, they are all the same
+    /// Distance between the intervals of two threads, in us; only 0 is available
     #[arg(long, short, value_name = "US")]
     distance: Option<u64>,
     /// Duration, e.g. 90, 10m, 24h or 2d [default: until Ctrl-C]
