@@ -33,7 +33,7 @@ impl Worker {
         match verdict.and_then(|verdict| verdict).map_err(|error| Failure::Operator(operator, error))? {
             Readiness::Holds => {
                 self.tick = tick.get();
-                cx.released_ns = released_ns.get();
+                (cx.released_ns, cx.held_ns) = (released_ns.get(), 0);
                 return Ok(true);
             }
             Readiness::Until(time_ns) => {
