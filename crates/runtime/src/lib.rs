@@ -43,6 +43,12 @@ mod run;
 mod serve;
 pub mod testing;
 
+/// What the code that the derive macro writes needs.
+#[doc(hidden)]
+pub use graph::declared;
+
+pub use onbeat_derive::{Operator, operator};
+
 pub use base::error::Error;
 pub use base::files::FileUse;
 pub use base::idle::Idle;
@@ -52,6 +58,7 @@ pub use base::units::{Bytes, Decibels, Hertz, Period, Seconds};
 pub use engine::control::hangs::{Call, Hang};
 pub use engine::control::lateness::{LateMessage, Lateness};
 pub use graph::closure::{FnMap, FnSink, FnSource};
+pub use graph::declared::Declared;
 pub use graph::kind::{Folders, Kind, MakeError, PortInfo, Registry};
 pub use graph::limits::{OnMiss, PathLimits};
 pub use graph::{EdgeOptions, Graph, Handle, Subgraph};

@@ -1,6 +1,7 @@
 //! Graphs: operators, edges and paths as the user states them, before the plan.
 
 pub(crate) mod closure;
+pub mod declared;
 mod edge;
 pub(crate) mod kind;
 pub(crate) mod limits;

@@ -23,7 +23,7 @@ pub fn tried<K: Clone>(
 }
 
 /// The error for a parameter that cannot be changed. The engine checks the name first.
-pub(crate) fn not_settable(name: &str) -> Error {
+pub fn not_settable(name: &str) -> Error {
     Error::new(format!("`{name}` cannot be changed while it runs"))
 }
 
