@@ -1,14 +1,14 @@
 //! The implementation of `Declared`.
 
 use crate::attributes::{Comment, Start, comment, paragraphs, summary};
-use crate::fields::{Parameter, Port, sorted};
+use crate::fields::{ParameterField, PortField, sorted};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, PathArguments, Result, Type};
 
 /// What `#[operator(...)]` on the struct says.
 #[derive(Default)]
-struct Options {
+struct StructOptions {
     name: Option<String>,
     summary: Option<String>,
     about: Option<Expr>,
@@ -39,7 +39,11 @@ pub fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     let prepare_made = prepare.as_ref().map(|function| quote!((#function)(&mut made)?;));
     let (sets, changes) = (
         settable.iter().map(|parameter| set(parameter, prepare.as_ref())),
-        settable.iter().map(|parameter| change(parameter, prepare.as_ref())),
+        // Only a map or kernel, which has no ports, is asked for changes, and can be copied.
+        settable
+            .iter()
+            .filter(|_| fields.ports.is_empty())
+            .map(|parameter| change(parameter, prepare.as_ref())),
     );
     Ok(quote! {
         #[allow(clippy::all, unused_variables, unused_mut)]
@@ -96,8 +100,8 @@ pub fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-fn options(input: &DeriveInput) -> Result<Options> {
-    let mut found = Options::default();
+fn options(input: &DeriveInput) -> Result<StructOptions> {
+    let mut found = StructOptions::default();
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("operator")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("name") {
@@ -118,7 +122,7 @@ fn options(input: &DeriveInput) -> Result<Options> {
 }
 
 /// Name, summary and page of the kind.
-fn texts(input: &DeriveInput, options: &Options) -> TokenStream {
+fn texts(input: &DeriveInput, options: &StructOptions) -> TokenStream {
     let name = options.name.clone().unwrap_or_else(|| input.ident.to_string().to_lowercase());
     let (first, rest) = match comment(&input.attrs) {
         Comment::Text(text) => {
@@ -137,7 +141,7 @@ fn texts(input: &DeriveInput, options: &Options) -> TokenStream {
 }
 
 /// The example of the kind: a line for each parameter that has a value there.
-fn example(parameters: &[Parameter]) -> String {
+fn example(parameters: &[ParameterField]) -> String {
     let lines = parameters.iter().filter_map(|parameter| {
         let value = match parameter.example.as_ref()? {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => format!("{:?}", text.value()),
@@ -173,7 +177,7 @@ fn inner(of: &Type) -> &Type {
 }
 
 /// A limit as a number in the base unit of its type.
-fn limit(parameter: &Parameter, limit: &Start) -> TokenStream {
+fn limit(parameter: &ParameterField, limit: &Start) -> TokenStream {
     let (holds, name) = (inner(&parameter.holds), word(&parameter.field));
     match limit {
         Start::Text(text) => quote!(::onbeat::declared::limit::<#holds>(#name, #text)),
@@ -183,13 +187,17 @@ fn limit(parameter: &Parameter, limit: &Start) -> TokenStream {
 }
 
 /// The struct that serde reads.
-fn parameter_struct(table: &Ident, input: &DeriveInput, parameters: &[Parameter]) -> Result<TokenStream> {
+fn parameter_struct(
+    table: &Ident,
+    input: &DeriveInput,
+    parameters: &[ParameterField],
+) -> Result<TokenStream> {
     let about = match comment(&input.attrs) {
         Comment::Text(text) => paragraphs(&text).0,
         Comment::Expression(_) => String::new(),
     };
     let fields = parameters.iter().map(|parameter| {
-        let Parameter { field, holds, comment, limits, default, .. } = parameter;
+        let ParameterField { field, holds, comment, limits, default, .. } = parameter;
         let default = match default {
             _ if !parameter.is_optional() => quote!(),
             None | Some(Start::OfType) => quote!(#[serde(default)]),
@@ -231,8 +239,8 @@ fn parameter_struct(table: &Ident, input: &DeriveInput, parameters: &[Parameter]
 }
 
 /// The default of a parameter, and the check of its limits.
-fn functions(parameter: &Parameter) -> TokenStream {
-    let Parameter { field, holds, default, limits, .. } = parameter;
+fn functions(parameter: &ParameterField) -> TokenStream {
+    let ParameterField { field, holds, default, limits, .. } = parameter;
     let (function, check, name) = (default_name(field), check_name(field), word(field));
     let default = match default {
         Some(Start::Text(text)) => {
@@ -249,7 +257,7 @@ fn functions(parameter: &Parameter) -> TokenStream {
             Start::Value(value) => quote!(#value).to_string().replace("- ", "-"),
             Start::OfType => "0".to_string(),
         };
-        quote!(::onbeat::declared::check(#name, value, ::onbeat::declared::Limit::#kind, #number, #text)?;)
+        quote!(::onbeat::declared::check(#name, value, ::onbeat::declared::LimitKind::#kind, #number, #text)?;)
     });
     quote! {
         #default
@@ -260,8 +268,8 @@ fn functions(parameter: &Parameter) -> TokenStream {
     }
 }
 
-fn port(port: &Port) -> TokenStream {
-    let Port { field, name, options, .. } = port;
+fn port(port: &PortField) -> TokenStream {
+    let PortField { field, name, options, .. } = port;
     let method = if port.is_input { quote!(input) } else { quote!(output) };
     if !port.is_list {
         return quote!(p.#method(#name, &mut self.#field)#options;);
@@ -274,7 +282,7 @@ fn port(port: &Port) -> TokenStream {
 }
 
 /// The field of a new operator that holds a parameter.
-fn filled(parameter: &Parameter) -> TokenStream {
+fn filled(parameter: &ParameterField) -> TokenStream {
     let field = &parameter.field;
     match &parameter.folder {
         Some(method) => quote!(#field: folders.#method(&parameters.#field)),
@@ -282,8 +290,8 @@ fn filled(parameter: &Parameter) -> TokenStream {
     }
 }
 
-fn set(parameter: &Parameter, prepare: Option<&TokenStream>) -> TokenStream {
-    let Parameter { field, holds, .. } = parameter;
+fn set(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream {
+    let ParameterField { field, holds, .. } = parameter;
     let (name, check) = (word(field), check_name(field));
     let last = match prepare {
         None => quote! {
@@ -309,8 +317,8 @@ fn set(parameter: &Parameter, prepare: Option<&TokenStream>) -> TokenStream {
     }
 }
 
-fn change(parameter: &Parameter, prepare: Option<&TokenStream>) -> TokenStream {
-    let Parameter { field, holds, .. } = parameter;
+fn change(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream {
+    let ParameterField { field, holds, .. } = parameter;
     let (name, check) = (word(field), check_name(field));
     let last = prepare.map_or_else(|| quote!(Ok(())), |prepare| quote!((#prepare)(it)));
     quote! {

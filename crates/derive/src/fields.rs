@@ -10,13 +10,13 @@ use syn::{
 
 /// All fields of a struct, by their use.
 pub struct Sorted {
-    pub ports: Vec<Port>,
-    pub parameters: Vec<Parameter>,
+    pub ports: Vec<PortField>,
+    pub parameters: Vec<ParameterField>,
     pub state: Vec<Ident>,
 }
 
 /// A port, or a list of ports.
-pub struct Port {
+pub struct PortField {
     pub field: Ident,
     pub name: String,
     pub is_input: bool,
@@ -26,7 +26,7 @@ pub struct Port {
 }
 
 /// A parameter.
-pub struct Parameter {
+pub struct ParameterField {
     pub field: Ident,
     pub holds: Type,
     pub comment: String,
@@ -39,7 +39,7 @@ pub struct Parameter {
     pub folder: Option<Ident>,
 }
 
-impl Parameter {
+impl ParameterField {
     /// Whether a file may leave it out.
     pub fn is_optional(&self) -> bool {
         self.default.is_some() || last_name(&self.holds).is_some_and(|name| name == "Option")
@@ -104,7 +104,12 @@ fn port_type(of: &Type) -> Option<(bool, bool)> {
     }
 }
 
-fn port(field: Ident, is_input: bool, is_list: bool, attribute: Option<&syn::Attribute>) -> Result<Port> {
+fn port(
+    field: Ident,
+    is_input: bool,
+    is_list: bool,
+    attribute: Option<&syn::Attribute>,
+) -> Result<PortField> {
     let mut name = match field.to_string().trim_start_matches("r#") {
         "input" | "inputs" => "in".to_string(),
         "output" | "outputs" => "out".to_string(),
@@ -136,10 +141,10 @@ fn port(field: Ident, is_input: bool, is_list: bool, attribute: Option<&syn::Att
             Ok(())
         })?;
     }
-    Ok(Port { field, name, is_input, is_list, options })
+    Ok(PortField { field, name, is_input, is_list, options })
 }
 
-fn parameter(field: &Field, name: Ident, attribute: &syn::Attribute) -> Result<Parameter> {
+fn parameter(field: &Field, name: Ident, attribute: &syn::Attribute) -> Result<ParameterField> {
     let Comment::Text(comment) = comment(&field.attrs) else {
         return Err(Error::new_spanned(&name, "the comment of a parameter is plain text"));
     };
@@ -147,7 +152,7 @@ fn parameter(field: &Field, name: Ident, attribute: &syn::Attribute) -> Result<P
         let text = format!("say in a comment above `{name}` what it does and in which unit: users read it");
         return Err(Error::new_spanned(&name, text));
     }
-    let mut found = Parameter {
+    let mut found = ParameterField {
         field: name,
         holds: field.ty.clone(),
         comment,

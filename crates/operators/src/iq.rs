@@ -6,11 +6,11 @@ use crate::format::{
     Channels, FileLayout, FileSample, NamedRecording, Playing, SampleFile, SampleFormat, SampleWriter,
     first_text, once, real,
 };
-use crate::lanes::{Aligned, channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
+use crate::lanes::{channel_inputs, channel_outputs, one_or_all, show_inputs, show_outputs};
 use crate::note;
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Rate,
+    Aligned, Chunk, Context, Ending, Error, Folders, Hertz, Input, Kind, Operator, Output, Pace, Ports, Rate,
     Registry, Step,
 };
 use schemars::JsonSchema;

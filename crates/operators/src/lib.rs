@@ -78,6 +78,9 @@
 //! generates the signal of the FM receiver example.
 #![forbid(unsafe_code)]
 
+// What the derive macro writes begins at `::onbeat`.
+extern crate onbeat_runtime as onbeat;
+
 mod add;
 mod check;
 mod control;
@@ -140,7 +143,7 @@ pub use waterfall::Waterfall;
 pub use wav::{WavFormat, WavSink};
 pub use wav_source::WavSource;
 
-use onbeat_runtime::Registry;
+use onbeat_runtime::{Kind, Registry};
 
 /// All kinds of this crate.
 ///
@@ -155,7 +158,7 @@ pub fn registry() -> Registry {
     for kind in [
         wav::kind(),
         png::kind(),
-        add::kind(),
+        Kind::combine::<Add>(),
         tap::kind(),
         counter::kind(),
         timer::kind(),

@@ -3,11 +3,11 @@
 use crate::check;
 use crate::flush_timer::FlushTimer;
 use crate::format::once;
-use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
+use crate::lanes::{channel_inputs, one_or_all, show_inputs};
 use crate::note;
 use crate::part::{PartFile, not_restartable};
 use hound::{SampleFormat, WavSpec, WavWriter};
-use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
+use onbeat_runtime::{Aligned, Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;

@@ -13,7 +13,7 @@ use onbeat_operators::dsp::{
 };
 use onbeat_operators::equalizer::{Band, BandType, Equalizer};
 use onbeat_operators::image::{Blur, FromBytes, PerFrame, Reduce, Threshold, ToBytes};
-use onbeat_operators::lanes::{Deinterleave, Interleave, Joined, Sum};
+use onbeat_operators::lanes::{Deinterleave, Interleave, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
 use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
 use onbeat_operators::{
@@ -22,7 +22,7 @@ use onbeat_operators::{
     Squelch, Tap, TcpPeer, TcpSink, TcpSource, Throttle, Timer, UdpSink, UdpSource, WavSink, WavSource,
 };
 use onbeat_runtime::testing::{Feed, Trial};
-use onbeat_runtime::{Chunk, Graph, InPlace, Message, Options, Pace, Stream};
+use onbeat_runtime::{Chunk, Combined, Graph, InPlace, Message, Options, Pace, Stream};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::io::{Read, Write};
@@ -151,7 +151,7 @@ fn receiver(folder: &Path) {
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
     graph.add("load", Load::<Chunk<f32>>::new(LoadWork::Rounds(10)));
     graph.add("tap", Tap::new().file(folder.join("tap.jsonl"), 1e6).unwrap());
-    graph.add("sum", Add::new());
+    graph.add("sum", Combined::new(Add {}));
     graph.add("audio", WavSink::new(folder.join("audio.wav")));
     // In addition, unwritten chunks and numbers, which run for about as long.
     graph.add("chunks", NullSource::<f32>::new(Some(2000)).rate(48e3, Pace::Fast).unwrap());
@@ -213,8 +213,8 @@ fn channels(folder: &Path) {
         NpySource::<f32>::new(at("one.npy")).rate(48e3, Pace::Fast).unwrap().repeat(2 * REPEAT),
     );
     graph.add("delay", Delay::<f32>::new(DelayLength::Samples(1000)).unwrap());
-    graph.add("sum", Joined::<Sum>::new(3).unwrap());
-    graph.add("turn", Joined::<Interleave>::new(2).unwrap());
+    graph.add("sum", Combined::new(Sum::new(3).unwrap()));
+    graph.add("turn", Combined::new(Interleave::new(2).unwrap()));
     graph.add("apart", Deinterleave::new(2).unwrap());
     let sigmf = SigmfSink::<f32>::new(at("channels"), SampleFormat::Ri16Le).unwrap();
     graph.add("sigmf", sigmf.channels(2).unwrap());

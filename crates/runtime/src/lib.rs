@@ -64,6 +64,9 @@ pub use graph::limits::{OnMiss, PathLimits};
 pub use graph::{EdgeOptions, Graph, Handle, Subgraph};
 pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, InFlightLimit, Scheduler, WhenFull};
+pub use operator::aligned::{Aligned, Combine, Combined, FnCombine, Slices, Streams};
+#[doc(hidden)]
+pub use operator::aligned::{Common, Reading};
 pub use operator::chunk::{Chunk, Info, Sample, Tag};
 pub use operator::context::Context;
 pub use operator::in_place::InPlace;
@@ -80,6 +83,7 @@ pub use operator::ports::{InputPort, Merge, OutputPort, Ports};
 pub use operator::stream::Stream;
 pub use operator::ticker::{Overrun, Ticker};
 pub use operator::when::{Condition, Event, Gate, Readiness, View, Waker, When};
+pub use operator::zip::Zip;
 pub use operator::{Ending, Operator, Step};
 pub use pipeline::{Overrides, Pipeline, PipelineError};
 pub use plan::response;

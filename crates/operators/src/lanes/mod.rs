@@ -2,17 +2,13 @@
 //!
 //! | type | description |
 //! |---|---|
-//! | [`Joined`] | joins several streams into one, as a [`Join`] defines |
-//! | [`Sum`], [`Interleave`] | the two ways to join |
+//! | [`Sum`], [`Interleave`] | join several streams into one |
 //! | [`Deinterleave`] | splits one stream into several |
 
-mod aligned;
 mod join;
 mod split;
 
-pub(crate) use aligned::Aligned;
-
-pub use join::{Interleave, Join, Joined, Sum};
+pub use join::{Interleave, Sum};
 pub use split::Deinterleave;
 
 use crate::check;
@@ -70,14 +66,6 @@ pub(crate) fn one_or_all<'p, P>(one: &'p mut P, all: &'p mut [P]) -> &'p mut [P]
     if all.is_empty() { std::slice::from_mut(one) } else { all }
 }
 
-/// The streams to join.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct JoinParameters {
-    /// Number of streams, from 1 to 64; the ports are called `in0`, `in1`, ...
-    inputs: usize,
-}
-
 /// The streams to split into.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -86,14 +74,9 @@ struct SplitParameters {
     outputs: usize,
 }
 
-fn join<J: Join>(p: &JoinParameters, _: &Folders) -> Result<Joined<J>, Error> {
-    Joined::new(p.inputs)
-}
-
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    registry.add(Kind::new("sum", "sum of several streams", "inputs = 3", join::<Sum>));
-    let text = "interleaves several streams, one sample of each in turn";
-    registry.add(Kind::new("interleave", text, "inputs = 2", join::<Interleave>));
+    registry.add(Kind::combine::<Sum>());
+    registry.add(Kind::combine::<Interleave>());
     let text = "sends every n-th sample to each of n streams";
     let split = |p: &SplitParameters, _: &Folders| Deinterleave::new(p.outputs);
     registry.add(Kind::new("deinterleave", text, "outputs = 2", split));

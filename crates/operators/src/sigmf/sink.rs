@@ -5,12 +5,12 @@ use super::place;
 use crate::flush_timer::FlushTimer;
 use crate::format::{FileSample, SampleFormat, SampleWriter, once};
 use crate::iq::check_kind;
-use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
+use crate::lanes::{channel_inputs, one_or_all, show_inputs};
 use crate::note;
 use crate::part::{PartFile, not_restartable};
 use num_complex::Complex;
 use onbeat_runtime::{
-    Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
+    Aligned, Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,10 @@
 use crate::slices::{Dice, SIZES, Size, drive, drive_map};
 use num_complex::Complex;
 use onbeat_operators::dsp::{Agc, Magnitude};
-use onbeat_operators::lanes::{Deinterleave, Interleave, Join, Joined, Sum};
+use onbeat_operators::lanes::{Deinterleave, Interleave, Sum};
 use onbeat_operators::{Closed, Delay, DelayLength, Squelch};
 use onbeat_runtime::testing::{Feed, Trial, cuts};
-use onbeat_runtime::{ClockKind, InPlace, Kernel, Map, Stream, Value};
+use onbeat_runtime::{ClockKind, Combine, Combined, InPlace, Kernel, Map, Stream, Value};
 
 const RATE_HZ: f64 = 8e3;
 
@@ -19,8 +19,8 @@ fn feed(samples: &[f32]) -> Feed {
     Feed::samples(samples.to_vec()).rate(RATE_HZ)
 }
 
-fn joined<J: Join>(streams: &[Vec<f32>]) -> Trial {
-    let trial = Trial::new(Joined::<J>::new(streams.len()).unwrap());
+fn joined(by: impl Combine<In = [f32]>, streams: &[Vec<f32>]) -> Trial {
+    let trial = Trial::new(Combined::new(by));
     let tagged = |lane: usize| feed(&streams[lane]).tag(100 + lane as u64, "lane", lane as i64);
     (0..streams.len()).fold(trial, |trial, lane| trial.feed(&format!("in{lane}"), tagged(lane)))
 }
@@ -29,12 +29,12 @@ fn joined<J: Join>(streams: &[Vec<f32>]) -> Trial {
 fn streams_are_added_and_put_in_turn() {
     for lanes in [1, 2, 3, 5] {
         let streams: Vec<_> = (0..lanes).map(|lane| reals(lane as u64, 3000)).collect();
-        let seen = cuts(|| joined::<Sum>(&streams));
+        let seen = cuts(|| joined(Sum::new(streams.len()).unwrap(), &streams));
         let sum = |n: usize| streams[1..].iter().fold(streams[0][n], |sum, x| sum + x[n]);
         assert_eq!(seen.samples::<f32>("out"), (0..3000).map(sum).collect::<Vec<_>>());
         assert_eq!(seen.rate_hz("out"), RATE_HZ);
 
-        let seen = cuts(|| joined::<Interleave>(&streams));
+        let seen = cuts(|| joined(Interleave::new(lanes).unwrap(), &streams));
         let turn = |n: usize| streams[n % lanes][n / lanes];
         assert_eq!(seen.samples::<f32>("out"), (0..3000 * lanes).map(turn).collect::<Vec<_>>());
         assert_eq!(seen.rate_hz("out"), RATE_HZ * lanes as f64);
@@ -48,13 +48,13 @@ fn streams_are_added_and_put_in_turn() {
 #[test]
 fn the_shortest_stream_ends_it() {
     let streams = [reals(1, 1000), reals(2, 900), reals(3, 2000)];
-    let seen = joined::<Sum>(&streams).run();
+    let seen = joined(Sum::new(streams.len()).unwrap(), &streams).run();
     assert_eq!(seen.samples::<f32>("out").len(), 900);
     assert_eq!(seen.notes(), ["`in1` ended after 900 samples; the rest of the other streams is not read"]);
-    let two = Trial::new(Joined::<Sum>::new(2).unwrap()).feed("in0", feed(&streams[0]));
+    let two = Trial::new(Combined::new(Sum::new(2).unwrap())).feed("in0", feed(&streams[0]));
     let text = two.feed("in1", Feed::samples(streams[1].clone()).rate(1e3)).failure();
     assert!(text.contains("1000 Hz") && text.contains("8000 Hz"), "{text}");
-    assert!(Joined::<Sum>::new(0).err().unwrap().to_string().contains("`inputs` is 0"));
+    assert!(Sum::new(0).err().unwrap().to_string().contains("`inputs` is 0"));
     assert!(Deinterleave::new(65).err().unwrap().to_string().contains("`outputs` is 65"));
 }
 

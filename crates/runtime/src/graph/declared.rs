@@ -1,7 +1,7 @@
 //! Operators whose ports and parameters are fields: what the derive macro fills in.
 
 use crate::operator::kernel::{Change, Kernel, Map};
-use crate::{Error, Folders, InPlace, Kind, Operator, Ports, Stream, Value};
+use crate::{Combine, Combined, Error, Folders, InPlace, Kind, Operator, Ports, Stream, Value};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,11 @@ impl Kind {
         Kind::declared::<T, _>(|parameters, folders| T::make(parameters, folders).map(InPlace::new))
     }
 
+    /// Makes the kind of a function of several streams.
+    pub fn combine<T: Declared + Combine>() -> Self {
+        Kind::declared::<T, _>(|parameters, folders| T::make(parameters, folders).map(Combined::new))
+    }
+
     /// Makes the kind of a kernel: an operator from one stream to another.
     pub fn kernel<T: Declared + Kernel>() -> Self {
         Kind::declared::<T, _>(|parameters, folders| T::make(parameters, folders).map(Stream::new))
@@ -128,7 +133,7 @@ pub use {schemars, serde};
 /// Direction of a limit.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
-pub enum Limit {
+pub enum LimitKind {
     /// This or more.
     Min,
     /// This or less.
@@ -205,13 +210,13 @@ pub fn limit<T: FromStr<Err: fmt::Display> + Limited>(name: &str, value: &str) -
 /// # Errors
 /// If the value is not a finite number, or beyond the limit.
 #[doc(hidden)]
-pub fn check(name: &str, value: &impl Limited, kind: Limit, limit: f64, text: &str) -> Result<(), Error> {
+pub fn check(name: &str, value: &impl Limited, kind: LimitKind, limit: f64, text: &str) -> Result<(), Error> {
     let Some(number) = value.number() else { return Ok(()) };
     let (is_good, rule) = match kind {
-        Limit::Min => (number >= limit, format!("{text} or more")),
-        Limit::Max => (number <= limit, format!("{text} or less")),
-        Limit::Above => (number > limit, format!("above {text}")),
-        Limit::Below => (number < limit, format!("below {text}")),
+        LimitKind::Min => (number >= limit, format!("{text} or more")),
+        LimitKind::Max => (number <= limit, format!("{text} or less")),
+        LimitKind::Above => (number > limit, format!("above {text}")),
+        LimitKind::Below => (number < limit, format!("below {text}")),
     };
     match (number.is_finite(), is_good) {
         (true, true) => Ok(()),

@@ -230,6 +230,10 @@ impl<T: Sample> Clone for Chunk<T> {
 impl<T: Sample> Message for Chunk<T> {
     const SAMPLE_BYTES: Option<usize> = Some(size_of::<T>());
 
+    fn span(&self) -> Option<(u64, usize, f64)> {
+        Some((self.info().start, self.len(), self.rate_hz()))
+    }
+
     fn into_bytes(self) -> Option<Chunk<u8>> {
         Some(self.cast())
     }

@@ -32,6 +32,13 @@ pub trait Message: Clone + Send + 'static {
         0
     }
 
+    /// Returns the place of a chunk in its stream; `None` for other messages.
+    #[doc(hidden)]
+    #[inline]
+    fn span(&self) -> Option<(u64, usize, f64)> {
+        None
+    }
+
     /// Returns the chunk as one of bytes; `None` for other messages.
     #[doc(hidden)]
     fn into_bytes(self) -> Option<crate::Chunk<u8>> {

@@ -1,5 +1,6 @@
 //! The types of user code: operators, their ports, messages, chunks and conditions.
 
+pub(crate) mod aligned;
 pub(crate) mod changes;
 pub(crate) mod chunk;
 pub(crate) mod context;
@@ -17,6 +18,7 @@ pub(crate) mod ports;
 pub(crate) mod stream;
 pub(crate) mod ticker;
 pub(crate) mod when;
+pub(crate) mod zip;
 
 use crate::operator::inline::Inline;
 use crate::operator::kernel::not_settable;

@@ -51,17 +51,22 @@ impl<M: Message> Input<M> {
                 cx.replicas.visible -= 1;
                 edge.pop_direct(cx)
             }
-            InLink::Many(many) => many.pop(self.index, cx),
+            InLink::Many(many) => many.pop_checked(self.index, cx),
             InLink::Open => None,
         }
     }
 
     /// Takes the next message like [`pop`](Input::pop), with its own stamp. In a step that takes from several
     /// inputs, the context has the oldest stamp.
+    ///
+    /// For operators that align several streams: a step that [pops](Input::pop) chunks of several inputs and
+    /// sends something fails if the chunks are not of the same samples.
     pub fn pop_stamped(&mut self, cx: &mut Context) -> Option<(M, Stamp)> {
+        if let InLink::Many(many) = &mut self.link {
+            return many.pop(self.index, cx).map(|message| (message, cx.joining.own));
+        }
         let message = self.pop(cx)?;
-        let stamp = if matches!(self.link, InLink::Many(_)) { cx.joining.own } else { cx.stamp };
-        Some((message, stamp))
+        Some((message, cx.stamp))
     }
 
     /// Tells the engine that the operator still holds data from this input: its next step does not wait for

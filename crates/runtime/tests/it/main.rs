@@ -4,11 +4,16 @@
 //! `given_back`, which compares threads and locked memory of the whole process; `anyhow`, which measures the
 //! memory of the whole process.
 
+// What the derive macro writes begins at `::onbeat`.
+extern crate onbeat_runtime as onbeat;
+
+mod aligned;
 mod beside;
 mod chains;
 mod conditions;
 mod conformance;
 mod control;
+mod declared;
 mod endings;
 mod explain;
 mod faults;

@@ -24,6 +24,10 @@ impl Worker {
     ) -> Result<(), Failure> {
         let flags = cx.hot[operator as usize].flags;
         let step = outcome.map_err(|error| Failure::Operator(operator, error))?;
+        if flags & flag::MULTI != 0 {
+            cx.check_pairs().map_err(|error| Failure::Operator(operator, error))?;
+            self.note_unpaired(cx, operator);
+        }
         if flags & flag::TRACKED != 0 {
             self.track(cx, operator);
         }
@@ -81,6 +85,18 @@ impl Worker {
             Step::Done => self.finish(cx, operator),
         }
         Ok(())
+    }
+
+    /// Says once that an operator takes messages that it needs others for, which will not come.
+    fn note_unpaired(&mut self, cx: &mut Context, operator: u32) {
+        let node = &mut self.nodes[operator as usize];
+        if !node.outputs.is_empty()
+            && !node.is_unpaired
+            && let Some(text) = cx.unpaired()
+        {
+            node.is_unpaired = true;
+            cx.note(text);
+        }
     }
 
     /// Notes the times of paths and deadlines that end here, for each message that the step has taken.

@@ -27,8 +27,11 @@ impl Worker {
                 self.resume(cx, operator);
             }
         }
-        if hot.flags & flag::MULTI != 0 && !cx.waiting.kept.is_empty() {
-            self.wait_for_all(cx, operator);
+        if hot.flags & flag::MULTI != 0 {
+            cx.begin_pairs();
+            if !cx.waiting.kept.is_empty() {
+                self.wait_for_all(cx, operator);
+            }
         }
         if hot.flags & flag::WHEN != 0 {
             self.stamp_tick(cx);

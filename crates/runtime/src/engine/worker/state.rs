@@ -42,6 +42,8 @@ pub(crate) struct NodeState {
     pub on_error: OnError,
     pub trouble: Trouble,
     pub paused: Option<OperatorPause>,
+    /// Whether a note says already that it takes messages that it needs others for.
+    pub is_unpaired: bool,
     /// Whether the operator rests until a descriptor is ready.
     pub awaits_descriptor: bool,
     /// Stamp to continue with, if the last step was not finished with its message.

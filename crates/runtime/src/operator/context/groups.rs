@@ -1,5 +1,6 @@
 //! Fields of the context that change together.
 
+use super::Pairs;
 use crate::base::descriptors::Descriptors;
 use crate::operator::message::Stamp;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub(crate) struct Joining {
     /// Stamps of messages that this step took before the one in hand. Kept only if a path or a deadline needs
     /// them.
     pub earlier: Vec<Stamp>,
+    /// What this step took from several inputs.
+    pub pairs: Pairs,
 }
 
 /// State of the replicas and migrating ends on this worker.

@@ -8,6 +8,7 @@ mod groups;
 mod hot;
 mod lane;
 mod losses;
+mod pairs;
 mod skips;
 pub(crate) mod waits;
 
@@ -17,6 +18,7 @@ pub(crate) use groups::{Joining, Replicas, WaitState};
 pub(crate) use hot::{DONE, EdgeState, Hold, Hot, flag};
 pub(crate) use lane::Lane;
 pub(crate) use losses::Losses;
+pub(crate) use pairs::{Pairs, Span};
 pub(crate) use skips::Skips;
 
 use crate::Step;

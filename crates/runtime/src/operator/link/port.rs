@@ -3,7 +3,7 @@
 use super::local::Edge;
 use super::{AnyEdge, EdgeSpec};
 use crate::base::error::Error;
-use crate::operator::context::Context;
+use crate::operator::context::{Context, Span};
 use crate::operator::inline::DirectEdge;
 use crate::operator::message::{KEYED, Keys, Message, Stamp};
 use crate::operator::ports::Merge;
@@ -285,6 +285,21 @@ impl<M: Message> InLink<M> {
 }
 
 impl<M: Message> ManyIn<M> {
+    /// [`pop`](Self::pop), for operators that do not align their streams themselves.
+    pub fn pop_checked(&mut self, port: usize, cx: &mut Context) -> Option<M> {
+        let message = self.pop(port, cx);
+        let edge = self.edges[0].spec(true).number;
+        match &message {
+            Some(message) => {
+                let span = message.span();
+                cx.note_taken(edge, span.map(|(start, samples, rate_hz)| Span { start, samples, rate_hz }));
+            }
+            None if self.edges.iter().all(|edge| edge.is_ended(cx)) => cx.note_ended(edge),
+            None => {}
+        }
+        message
+    }
+
     /// Takes the next message of this port, in the order of its [`Merge`].
     pub fn pop(&mut self, port: usize, cx: &mut Context) -> Option<M> {
         let at = match (self.edges.len(), self.merge) {

@@ -103,7 +103,7 @@ impl Operator for Add {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         for (held, input) in self.held.iter_mut().zip([&mut self.a, &mut self.b]) {
             if held.is_none() {
-                *held = input.pop(cx).map(|chunk| (chunk, 0));
+                *held = input.pop_stamped(cx).map(|(chunk, _)| (chunk, 0));
             }
             if held.is_none() && input.is_ended(cx) {
                 return Ok(Step::Done);
