@@ -7,6 +7,7 @@ pub mod cyclictest;
 pub mod events;
 pub mod host;
 pub mod negations;
+pub mod new;
 pub mod nodes;
 pub mod noise;
 pub mod numbers;
@@ -101,6 +102,9 @@ pub enum Command {
     /// Make identities for nodes, so that deployments are encrypted and both sides prove their names
     #[command(before_help = nodes::IDENTITY_EXAMPLES)]
     Identity(nodes::IdentityArguments),
+    /// Make a crate with an operator of your own, its test, a pipeline and this command
+    #[command(before_help = new::EXAMPLES)]
+    New(new::NewArguments),
     /// Print the JSON Schema of pipeline files, for editors
     Schema(SchemaArguments),
     /// Print a shell completion script
@@ -206,6 +210,9 @@ pub struct CompletionsArguments {
 pub struct OperatorsArguments {
     /// Operator kind to show: ports, parameters and an example
     pub name: Option<String>,
+    /// List only kinds in whose name, description, types or parameters WORD occurs; repeatable
+    #[arg(long, value_name = "WORD", conflicts_with = "name")]
+    pub find: Vec<String>,
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
     pub format: KindsFormat,

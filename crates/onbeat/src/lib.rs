@@ -63,7 +63,10 @@ pub use work_queue::WorkQueue;
 /// graph.source("ones", || Some(1u8));
 /// ```
 pub mod prelude {
-    pub use onbeat_runtime::{Chunk, Context, Error, Graph, Input, Message, Operator, Output, Ports, Step};
+    pub use onbeat_runtime::{
+        Bytes, Chunk, Combine, Combined, Context, Decibels, Declared, Error, Graph, Hertz, Input, Kernel,
+        Kind, Map, Message, Operator, Output, Ports, Progress, Ratio, Registry, Seconds, Step, operator,
+    };
 }
 
 /// Built-in operators.

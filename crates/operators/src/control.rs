@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// While a limit clips the command, the integral does not grow (anti-windup by conditional integration). The
 /// loop runs on the source time of the ticks, so a late tick does not change the output. A measured value
-/// that is not finite counts as zero error; a note gives the number of such values.
+/// that is not finite counts as zero error, and a setpoint that is not finite is left out; a note gives the
+/// number of such values.
 ///
 /// Source: K. J. Åström and R. M. Murray, Feedback Systems (2008), chapter 10.
 #[derive(Debug, Clone, Copy)]
@@ -53,10 +54,17 @@ pub struct Pid {
     pub tick: Input<u64>,
     /// The values measured since the last tick.
     pub measured: Input<f64>,
+    /// New setpoints, if it is connected: the controller waits for the first one, and each holds from the first
+    /// tick on that comes after it and whose source time is not earlier.
+    pub setpoint: Input<f64>,
     /// The command for this tick.
     pub command: Output<f64>,
     gains: Gains,
     integral: f64,
+    /// Whether no setpoint has come yet.
+    awaits_setpoint: bool,
+    /// A setpoint that holds later, and the time in nanoseconds from which on.
+    next_setpoint: Option<(f64, u64)>,
     /// Time in nanoseconds and error at the last tick.
     last: Option<(u64, f64)>,
     not_finite: u64,
@@ -72,12 +80,33 @@ impl Pid {
         Ok(Pid {
             tick: Input::default(),
             measured: Input::default(),
+            setpoint: Input::default(),
             command: Output::default(),
             gains,
+            next_setpoint: None,
+            awaits_setpoint: true,
             integral: 0.0,
             last: None,
             not_finite: 0,
         })
+    }
+
+    /// Takes the setpoints that hold at a time.
+    fn take_setpoints(&mut self, time_ns: u64, cx: &mut Context) {
+        loop {
+            if self.next_setpoint.is_none() {
+                self.next_setpoint =
+                    self.setpoint.pop_stamped(cx).map(|(value, stamp)| (value, stamp.time_ns));
+            }
+            let Some((value, _)) = self.next_setpoint.take_if(|(_, from_ns)| *from_ns <= time_ns) else {
+                return;
+            };
+            if value.is_finite() {
+                self.gains.setpoint = value;
+            } else {
+                self.not_finite += 1;
+            }
+        }
     }
 
     fn command(&mut self, time_ns: u64, measured: f64) -> f64 {
@@ -106,24 +135,39 @@ impl Operator for Pid {
     fn ports(&mut self, p: &mut Ports) {
         p.input("tick", &mut self.tick);
         p.input("measured", &mut self.measured);
+        p.input("setpoint", &mut self.setpoint).optional();
         p.output("command", &mut self.command);
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        let awaits_setpoint =
+            self.awaits_setpoint && self.setpoint.is_connected() && !self.setpoint.is_ended(cx);
+        if awaits_setpoint && self.setpoint.is_empty(cx) {
+            self.tick.keep(cx);
+            self.measured.keep(cx);
+            return Ok(Step::Wait);
+        }
         if self.tick.is_empty(cx) || self.measured.is_empty(cx) {
             return Ok(Step::Wait);
         }
+        self.awaits_setpoint = false;
         let (Some(_), Some(measured)) = (self.tick.pop(cx), self.measured.pop(cx)) else {
             return Ok(Step::Wait);
         };
-        let command = self.command(cx.stamp().time_ns, measured);
+        let stamp = cx.stamp();
+        self.take_setpoints(stamp.time_ns, cx);
+        cx.set_stamp(stamp);
+        let command = self.command(stamp.time_ns, measured);
         self.command.push(cx, command)?;
         Ok(Step::Wait)
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
         if self.not_finite > 0 {
-            cx.note(format!("{} measured values were not finite and counted as zero error", self.not_finite));
+            cx.note(format!(
+                "{} values were not finite: measured ones counted as zero error, setpoints were left out",
+                self.not_finite
+            ));
         }
         Ok(())
     }

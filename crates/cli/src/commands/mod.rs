@@ -7,6 +7,7 @@ mod cyclictest;
 mod doctor;
 mod host;
 mod measured;
+mod new;
 mod noise;
 mod operators;
 mod plan;
@@ -42,6 +43,7 @@ pub fn dispatch(command: &Command, registry: &Registry, abort: fn() -> !) -> Res
         Command::Node(arguments) => nodes::node(arguments, registry, abort),
         Command::Deploy(arguments) => nodes::deploy(arguments, registry, abort),
         Command::Identity(arguments) => nodes::identity(arguments),
+        Command::New(arguments) => new::new(arguments),
         Command::Schema(arguments) => schema::schema(arguments, registry),
         Command::Completions(arguments) => shell::completions(arguments),
         Command::Man => shell::man(),

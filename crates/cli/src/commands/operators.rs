@@ -15,8 +15,13 @@ pub fn operators(arguments: &OperatorsArguments, registry: &Registry) -> Result<
         })
     });
     let kind = kind.transpose()?;
+    let is_found = |kind: &onbeat::Kind| documents::has_words(kind, &arguments.find);
+    if !registry.kinds().any(is_found) {
+        let message = format!("no operator kind has the words {}", arguments.find.join(" "));
+        return Err(CommandError::new(message).help("`onbeat operators` lists all kinds"));
+    }
     match (arguments.format.tables(), kind) {
-        (Some(format), None) => show(&documents::kinds(registry), format)?,
+        (Some(format), None) => show(&documents::kinds(registry, &arguments.find), format)?,
         (Some(format), Some(kind)) => show(&documents::kind(kind), format)?,
         (None, None) => output::to_stdout(&documents::page(registry))?,
         (None, Some(kind)) => output::to_stdout(&documents::page_of(registry, kind))?,

@@ -2,24 +2,8 @@
 
 use super::Document;
 use super::table::{Cell, Column, Table, Unit};
-use onbeat::{Kind, PortInfo, Registry};
+use onbeat::{Kind, PortInfo};
 use serde_json::{Value, json};
-
-pub fn kinds(registry: &Registry) -> Document {
-    let all: Vec<&Kind> = registry.kinds().collect();
-    Document {
-        head: vec![format!("{} operator kinds; `onbeat operators NAME` shows one", all.len())],
-        tables: vec![Table {
-            columns: vec![
-                Column::new("kind", "kind", Unit::Text),
-                Column::new("summary", "description", Unit::Text),
-            ],
-            rows: all.iter().map(|kind| vec![kind.name().into(), kind.summary().into()]).collect(),
-        }],
-        tail: Vec::new(),
-        json: all.iter().map(|kind| json!({ "name": kind.name(), "summary": kind.summary() })).collect(),
-    }
-}
 
 pub fn kind(kind: &Kind) -> Document {
     let (inputs, outputs) = kind.ports();
@@ -112,7 +96,8 @@ fn add_rows(rows: &mut Vec<Vec<Cell>>, root: &Value, table: &Value, prefix: &str
             continue;
         }
         let description = description.unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ");
-        rows.push(vec![full.into(), type_words(root, target).into(), default.into(), description.into()]);
+        let words = type_words(root, target) + &limit_words(about);
+        rows.push(vec![full.into(), words.into(), default.into(), description.into()]);
     }
 }
 
@@ -159,6 +144,24 @@ fn type_words(root: &Value, about: &Value) -> String {
         other => other.to_string(),
     });
     named.collect::<Vec<_>>().join(" or ")
+}
+
+/// Returns the limits of a number, after its type: ", above 0 Hz, at most 1e6 Hz".
+fn limit_words(about: &Value) -> String {
+    let unit = about.get("x-unit").and_then(Value::as_str).map_or(String::new(), |unit| format!(" {unit}"));
+    let limits = [
+        ("minimum", "at least"),
+        ("exclusiveMinimum", "above"),
+        ("maximum", "at most"),
+        ("exclusiveMaximum", "below"),
+    ];
+    let said = limits.iter().filter_map(|(key, words)| {
+        let limit = about.get(key).and_then(Value::as_f64)?;
+        // What an integer type says of itself.
+        (limit.abs() < 4e9 && !(limit == 0.0 && about["type"] == "integer"))
+            .then(|| format!(", {words} {limit}{unit}"))
+    });
+    said.collect()
 }
 
 /// Returns the words of an enumeration.

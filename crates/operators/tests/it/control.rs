@@ -54,7 +54,22 @@ fn a_limit_holds_the_integral() {
 fn what_is_no_number_is_no_error() {
     let seen = commands(Gains { kp: 1.0, ..NONE }, &[0.0, f64::NAN, f64::INFINITY, 0.5]);
     assert_close(&seen.messages("command"), &[1.0, 0.0, 0.0, 0.5]);
-    assert_eq!(seen.notes(), ["2 measured values were not finite and counted as zero error"]);
+    assert_eq!(
+        seen.notes(),
+        ["2 values were not finite: measured ones counted as zero error, setpoints were left out"]
+    );
+}
+
+#[test]
+fn setpoints_hold_from_their_time_on() {
+    let trial = |setpoints: Feed| {
+        let (ticks, values) = (Feed::messages(0..6u64).every(MS), Feed::messages(vec![0.0; 6]).every(MS));
+        let pid = Pid::new(Gains { kp: 2.0, ..NONE }).unwrap();
+        Trial::new(pid).feed("setpoint", setpoints).feed("tick", ticks).feed("measured", values).run()
+    };
+    let seen = trial(Feed::messages([5.0, f64::NAN, 7.0]).every(2 * MS));
+    assert_close(&seen.messages("command"), &[10.0, 10.0, 10.0, 10.0, 14.0, 14.0]);
+    assert_eq!(seen.notes().len(), 1);
 }
 
 #[test]

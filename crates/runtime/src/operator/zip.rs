@@ -42,8 +42,8 @@ pub struct Zip<A: Message, B: Message, Y: Message, F> {
     pub out: Output<Y>,
     function: F,
     rule: Rule,
-    /// The next message of each input.
-    next: (Option<(A, Stamp)>, Option<(B, Stamp)>),
+    next_a: Option<(A, Stamp)>,
+    next_b: Option<(B, Stamp)>,
     last: Option<B>,
     alone: [u64; 2],
 }
@@ -57,7 +57,8 @@ impl<A: Message, B: Message, Y: Message, F: FnMut(A, B) -> Y + Send + 'static> Z
             out: Output::default(),
             function,
             rule: Rule::Within(0),
-            next: (None, None),
+            next_a: None,
+            next_b: None,
             last: None,
             alone: [0; 2],
         }
@@ -80,11 +81,11 @@ impl<A: Message, B: Message, Y: Message, F: FnMut(A, B) -> Y + Send + 'static> Z
     }
 
     fn fill(&mut self, cx: &mut Context) {
-        if self.next.0.is_none() {
-            self.next.0 = self.a.pop_stamped(cx);
+        if self.next_a.is_none() {
+            self.next_a = self.a.pop_stamped(cx);
         }
-        if self.next.1.is_none() {
-            self.next.1 = self.b.pop_stamped(cx);
+        if self.next_b.is_none() {
+            self.next_b = self.b.pop_stamped(cx);
         }
     }
 
@@ -96,17 +97,17 @@ impl<A: Message, B: Message, Y: Message, F: FnMut(A, B) -> Y + Send + 'static> Z
 
     /// Sends the next pair, or leaves out a message. Returns whether there may be more to do.
     fn pair(&mut self, within_ns: u64, cx: &mut Context) -> Result<bool, Error> {
-        let (Some((_, a)), Some((_, b))) = &self.next else { return Ok(false) };
+        let (Some((_, a)), Some((_, b))) = (&self.next_a, &self.next_b) else { return Ok(false) };
         let (a_ns, b_ns, stamp) = (a.time_ns, b.time_ns, a.older(*b));
         if a_ns.abs_diff(b_ns) <= within_ns {
-            if let (Some((a, _)), Some((b, _))) = (self.next.0.take(), self.next.1.take()) {
+            if let (Some((a, _)), Some((b, _))) = (self.next_a.take(), self.next_b.take()) {
                 self.send((a, stamp), b, cx)?;
             }
         } else if a_ns < b_ns {
-            self.next.0 = None;
+            self.next_a = None;
             self.alone[0] += 1;
         } else {
-            self.next.1 = None;
+            self.next_b = None;
             self.alone[1] += 1;
         }
         Ok(true)
@@ -114,11 +115,11 @@ impl<A: Message, B: Message, Y: Message, F: FnMut(A, B) -> Y + Send + 'static> Z
 
     /// [`pair`](Self::pair), with the last message of `b`.
     fn pair_held(&mut self, cx: &mut Context) -> Result<bool, Error> {
-        let Some((_, Stamp { time_ns, .. })) = self.next.0 else { return Ok(false) };
-        match self.next.1.take_if(|(_, b)| b.time_ns <= time_ns) {
+        let Some((_, Stamp { time_ns, .. })) = self.next_a else { return Ok(false) };
+        match self.next_b.take_if(|(_, b)| b.time_ns <= time_ns) {
             Some((b, _)) => self.last = Some(b),
-            None if self.next.1.is_some() || self.b.is_ended(cx) => {
-                match (self.next.0.take(), self.last.clone()) {
+            None if self.next_b.is_some() || self.b.is_ended(cx) => {
+                match (self.next_a.take(), self.last.clone()) {
                     (Some(a), Some(b)) => self.send(a, b, cx)?,
                     _ => self.alone[0] += 1,
                 }
@@ -150,23 +151,23 @@ impl<A: Message, B: Message, Y: Message, F: FnMut(A, B) -> Y + Send + 'static> O
                 break;
             }
         }
-        let a_is_over = self.next.0.is_none() && self.a.is_ended(cx);
-        let b_is_over = self.next.1.is_none() && self.b.is_ended(cx) && matches!(self.rule, Rule::Within(_));
+        let a_is_over = self.next_a.is_none() && self.a.is_ended(cx);
+        let b_is_over = self.next_b.is_none() && self.b.is_ended(cx) && matches!(self.rule, Rule::Within(_));
         if a_is_over || b_is_over {
             return Ok(Step::Done);
         }
-        if self.next.0.is_some() {
+        if self.next_a.is_some() {
             self.a.keep(cx);
         }
-        if self.next.1.is_some() {
+        if self.next_b.is_some() {
             self.b.keep(cx);
         }
         Ok(Step::Wait)
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        self.alone[0] += u64::from(self.next.0.take().is_some());
-        self.alone[1] += u64::from(self.next.1.take().is_some() && matches!(self.rule, Rule::Within(_)));
+        self.alone[0] += u64::from(self.next_a.take().is_some());
+        self.alone[1] += u64::from(self.next_b.take().is_some() && matches!(self.rule, Rule::Within(_)));
         let [a, b] = std::mem::take(&mut self.alone);
         if a + b == 0 || ending == Ending::Failed {
             return Ok(());
