@@ -2,16 +2,22 @@
 //!
 //! Applications depend on this crate. It re-exports the public names of all crates of the project.
 //!
-//! | purpose | module |
-//! |---|---|
-//! | graphs, plans, runs, pipelines from TOML | here |
-//! | names for operators and graphs | [`prelude`] |
-//! | built-in operators | [`operators`] |
-//! | edges to other processes and hosts | [`link`] |
-//! | records, histograms, machine facts | [`trace`] |
-//! | kernel events of a run, to explain late messages | [`evidence()`] |
-//! | a thread that runs items from any thread | [`WorkQueue`] |
-//! | counting the allocations of your program | [`allocations`] |
+//! | purpose | module | status |
+//! |---|---|---|
+//! | graphs, plans, runs, pipelines from TOML | here | may change |
+//! | names for operators and graphs | [`prelude`] | may change |
+//! | tests of one operator | [`testing`] | may change |
+//! | built-in operators | [`operators`] | kinds and parameters: stable; types: may change |
+//! | edges to other processes and hosts | [`link`] | may change |
+//! | records, histograms, machine facts | [`trace`] | the record as JSON: stable; types: may change |
+//! | kernel events of a run, to explain late messages | [`evidence()`] | may change |
+//! | causes of late messages | [`explain`] | may change |
+//! | bounds of the latency, computed before a run | [`response`] | experimental |
+//! | a thread that runs items from any thread | [`WorkQueue`] | may change |
+//! | counting the allocations of your program | [`allocations`] | may change |
+//!
+//! Stable: what is there keeps its meaning. May change: a new version may ask for a changed line, and the
+//! changelog says which. Experimental: may change in every way, or go.
 //!
 //! ```
 //! use onbeat::prelude::*;
@@ -127,6 +133,7 @@ pub mod allocations {
 /// The book's snippets, as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/book/src/operators.md")]
+#[doc = include_str!("../../../docs/book/src/several_inputs.md")]
 #[doc = include_str!("../../../docs/book/src/program.md")]
 #[doc = include_str!("../../../docs/book/src/conditions.md")]
 #[doc = include_str!("../../../docs/book/src/work_queue.md")]

@@ -353,7 +353,7 @@ fn causes_in_words(check: &Check) -> Option<String> {
 pub fn findings_page() -> String {
     let mut text = String::from(
         "<!-- Made by `onbeat doctor --list --format markdown`; `ci/book` compares. Change the descriptions in the checks. -->\n\n\
-         # All findings of the doctor\n\nA finding is *good*, *bad* or *unknown*. A file that is missing or cannot be read is not an error. \
+         # All findings of the doctor\n\nStatus: stable.\n\nA finding is *good*, *bad* or *unknown*. A file that is missing or cannot be read is not an error. \
          `onbeat doctor --explain ID` shows the same in the terminal.\n",
     );
     let mut area = "";

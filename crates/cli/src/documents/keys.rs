@@ -10,6 +10,8 @@ const BEGIN: &str = "\
 
 # Keys of a pipeline file
 
+Status: stable.
+
 A quantity is a number in the unit in parentheses, or a text with its own unit: `0.01` and `\"10 ms\"` are the same
 time. An unknown key is an error that shows the line and the nearest known key. The parameters of each kind of operator are on the
 page [All operators](kinds.md). More about threads is in [Workers and time](workers.md), about limits in

@@ -38,6 +38,8 @@ const BEGIN: &str = "\
 
 # All operators
 
+Status: stable.
+
 Message types:
 
 | word | message type | |
