@@ -66,6 +66,7 @@ pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, InFlightLimit, Scheduler, WhenFull};
 pub use operator::chunk::{Chunk, Info, Sample, Tag};
 pub use operator::context::Context;
+pub use operator::generated::{Generated, Generator, StreamTiming};
 pub use operator::in_place::InPlace;
 pub use operator::inline::{ChunkInput, ChunkOutput, Inline, InputEdge, Shortcut};
 pub use operator::kernel::{Change, FiniteMemory, Kernel, Map, Progress, Ratio, tried};

@@ -150,6 +150,13 @@ impl Kind {
         self.name
     }
 
+    /// Gives it another name: for a kind whose operator is one for several sample types.
+    #[must_use]
+    pub fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
     /// Returns a summary of one line.
     pub fn summary(&self) -> &'static str {
         self.summary
