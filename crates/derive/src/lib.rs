@@ -1,8 +1,8 @@
 //! Ports and parameters of an operator from the fields of its struct.
 //!
 //! [`macro@Operator`] reads the fields. [`macro@operator`] puts what it found into an implementation of
-//! `Operator`, `Map`, `Kernel`, `Generator` or `Combine`. Both are re-exported by the crate `onbeat`, which shows them
-//! with examples in the chapter "Writing an operator" of the book.
+//! `Operator`, `Map`, `Kernel`, `Generator` or `Combine`. Both are re-exported by the crate `onbeat`, which
+//! shows them with examples in the chapter "Writing an operator" of the book.
 #![forbid(unsafe_code)]
 
 mod attributes;

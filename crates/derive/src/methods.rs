@@ -51,8 +51,7 @@ pub fn completed(arguments: &TokenStream, mut item: ItemImpl) -> Result<TokenStr
             },
         ],
         _ => {
-            let text =
-                "`#[operator]` stands on an implementation of `Operator`, `Map`, `Kernel`, `Generator` or `Combine`";
+            let text = "`#[operator]` stands on an implementation of `Operator`, `Map`, `Kernel`, `Generator` or `Combine`";
             return Err(Error::new_spanned(&item.self_ty, text));
         }
     };

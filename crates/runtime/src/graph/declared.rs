@@ -10,7 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 use toml::de::{DeTable, Deserializer};
 
-/// An operator, [`Map`], [`Kernel`], [`Generator`] or [`Combine`](crate::Combine) whose ports and parameters are fields.
+/// An operator, [`Map`], [`Kernel`], [`Generator`] or [`Combine`](crate::Combine) whose ports and parameters
+/// are fields.
 ///
 /// The derive macro `Operator` implements it from the fields, and the attribute `#[operator]` puts what it
 /// found into the implementation of the trait:

@@ -150,11 +150,10 @@ impl Kind {
         self.name
     }
 
-    /// Gives it another name: for a kind whose operator is one for several sample types.
+    /// Gives the kind another name, for an operator that exists for several sample types.
     #[must_use]
-    pub fn named(mut self, name: &'static str) -> Self {
-        self.name = name;
-        self
+    pub fn named(self, name: &'static str) -> Self {
+        Kind { name, ..self }
     }
 
     /// Returns a summary of one line.
