@@ -62,31 +62,31 @@ pub struct SweepSource<T: SignalSample> {
     at: u64,
     /// Turns at the start of the current sweep, less whole turns.
     begin: f64,
-    course: Course,
+    course: SweepCourse,
     sample: PhantomData<T>,
 }
 
 /// Turns since the start of a sweep, as a function of the number `n` of a sample.
 #[derive(Debug, Clone, Copy)]
-enum Course {
+enum SweepCourse {
     /// `n (first + rise n)`.
     Linear { first: f64, rise: f64 },
     /// `scale (exp(growth n) - 1)`.
     Logarithmic { scale: f64, growth: f64 },
 }
 
-impl Default for Course {
+impl Default for SweepCourse {
     fn default() -> Self {
-        Course::Linear { first: 0.0, rise: 0.0 }
+        SweepCourse::Linear { first: 0.0, rise: 0.0 }
     }
 }
 
-impl Course {
+impl SweepCourse {
     #[inline(always)]
     fn turns(self, n: f64) -> f64 {
         match self {
-            Course::Linear { first, rise } => n * (first + rise * n),
-            Course::Logarithmic { scale, growth } => scale * (growth * n).exp_m1(),
+            SweepCourse::Linear { first, rise } => n * (first + rise * n),
+            SweepCourse::Logarithmic { scale, growth } => scale * (growth * n).exp_m1(),
         }
     }
 }
@@ -118,9 +118,9 @@ impl<T: SignalSample> SweepSource<T> {
             }
             SweepLaw::Logarithmic if from != to => {
                 let growth = (to / from).ln() / length;
-                Course::Logarithmic { scale: from / rate_hz / growth, growth }
+                SweepCourse::Logarithmic { scale: from / rate_hz / growth, growth }
             }
-            _ => Course::Linear { first: from / rate_hz, rise: (to - from) / (2.0 * length * rate_hz) },
+            _ => SweepCourse::Linear { first: from / rate_hz, rise: (to - from) / (2.0 * length * rate_hz) },
         };
         let count = (self.repeat > 0).then(|| self.length.saturating_mul(self.repeat));
         self.timing = timing(self.sample_rate, count, None, self.pace)?;

@@ -6,6 +6,7 @@ use num_complex::Complex;
 use onbeat_operators::registry;
 use onbeat_runtime::testing::{Feed, Seen, Trial, cuts};
 use onbeat_runtime::{Sample, Value};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 fn run<T: Sample>(kind: &str, parameters: &str, samples: &[T]) -> Seen {
     let samples = samples.to_vec();
@@ -103,16 +104,8 @@ fn angles_of_special_samples() {
         (f32::NAN, 1.0),
         (1.0, f32::INFINITY),
     ];
-    let expected = [
-        0.785398163397448,
-        3.14159265358979,
-        3.14159265358979,
-        -1.5707963267949,
-        -0.927295218001612,
-        2.0344439357957,
-        -2.35619449019234,
-        0.0,
-    ];
+    let expected =
+        [FRAC_PI_4, PI, PI, -FRAC_PI_2, -0.927295218001612, 2.0344439357957, -2.35619449019234, 0.0];
     let got = run("argument", "", &complexes(&samples)).samples::<f32>("out");
     for (at, (y, expected)) in got.iter().zip(expected).enumerate() {
         assert!((f64::from(*y) - expected).abs() < 1e-6, "{y} for {expected} at {at}");

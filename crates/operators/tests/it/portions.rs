@@ -59,8 +59,8 @@ fn a_head_ends_an_endless_source() {
     let mut options = pipeline.options;
     options.pace = Some(onbeat_runtime::Pace::Fast);
     let record = pipeline.graph.run(&options).unwrap();
-    let notes: Vec<_> = record.result.notes.iter().filter(|note| note.contains("12345 samples")).collect();
-    assert_eq!(notes.len(), 1, "{:?}", record.result.notes);
+    let notes: Vec<_> = record.notes.iter().filter(|note| note.contains("12345 samples")).collect();
+    assert_eq!(notes.len(), 1, "{:?}", record.notes);
 }
 
 #[test]
