@@ -37,14 +37,10 @@ pub fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     let filled = fields.parameters.iter().map(filled);
     let others = fields.ports.iter().map(|port| &port.field).chain(&fields.state);
     let prepare_made = prepare.as_ref().map(|function| quote!((#function)(&mut made)?;));
-    let (sets, changes) = (
-        settable.iter().map(|parameter| set(parameter, prepare.as_ref())),
-        // Only a map or kernel, which has no ports, is asked for changes, and can be copied.
-        settable
-            .iter()
-            .filter(|_| fields.ports.is_empty())
-            .map(|parameter| change(parameter, prepare.as_ref())),
-    );
+    let sets = settable.iter().map(|parameter| set(parameter, prepare.as_ref()));
+    // A change is tried on a copy, and an operator with ports cannot be copied: it is set between two steps.
+    let changed = settable.iter().filter(|_| fields.ports.is_empty());
+    let changes = changed.map(|parameter| change(parameter, prepare.as_ref()));
     Ok(quote! {
         #[allow(clippy::all, unused_variables, unused_mut)]
         const _: () = {

@@ -1,8 +1,8 @@
 //! Ports and parameters of an operator from the fields of its struct.
 //!
 //! [`macro@Operator`] reads the fields. [`macro@operator`] puts what it found into an implementation of
-//! `Operator`, `Map`, `Kernel` or `Combine`. Both are re-exported by the crate `onbeat`, which shows them
-//! with examples in the chapter "Writing an operator" of the book.
+//! `Operator`, `Map`, `Kernel`, `Generator` or `Combine`. Both are re-exported by the crate `onbeat`, which
+//! shows them with examples in the chapter "Writing an operator" of the book.
 #![forbid(unsafe_code)]
 
 mod attributes;
@@ -38,7 +38,8 @@ pub fn derive_operator(input: TokenStream) -> TokenStream {
 }
 
 /// Adds the methods that follow from the fields to an implementation of `Operator` (`ports`, `settable` and
-/// `set`), or of `Map`, `Kernel` or `Combine` (`settable` and `change`). Methods that are there stay.
+/// `set`), or of `Map`, `Kernel`, `Generator` or `Combine` (`settable` and `change`). Methods that are there
+/// stay.
 #[proc_macro_attribute]
 pub fn operator(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as ItemImpl);

@@ -38,7 +38,7 @@ pub fn completed(arguments: &TokenStream, mut item: ItemImpl) -> Result<TokenStr
                 }
             },
         ],
-        Some("Map" | "Kernel" | "Combine") => vec![
+        Some("Map" | "Kernel" | "Generator" | "Combine") => vec![
             settable,
             parse_quote! {
                 fn change(
@@ -51,8 +51,7 @@ pub fn completed(arguments: &TokenStream, mut item: ItemImpl) -> Result<TokenStr
             },
         ],
         _ => {
-            let text =
-                "`#[operator]` stands on an implementation of `Operator`, `Map`, `Kernel` or `Combine`";
+            let text = "`#[operator]` stands on an implementation of `Operator`, `Map`, `Kernel`, `Generator` or `Combine`";
             return Err(Error::new_spanned(&item.self_ty, text));
         }
     };

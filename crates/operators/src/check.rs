@@ -10,6 +10,15 @@ pub(crate) fn finite(name: &str, value: f64) -> Result<(), Error> {
     Err(Error::new(format!("`{name}` is {value}: it must be a finite number")))
 }
 
+/// Accepts a number that is finite as an `f32`.
+pub(crate) fn single(name: &str, value: f64) -> Result<(), Error> {
+    if (value as f32).is_finite() {
+        return Ok(());
+    }
+    let most = f32::MAX;
+    Err(Error::new(format!("`{name}` is {value}: it must be a number from -{most:e} to {most:e}")))
+}
+
 /// Accepts a finite number above zero.
 pub(crate) fn positive(name: &str, value: f64) -> Result<(), Error> {
     if value.is_finite() && value > 0.0 {

@@ -15,6 +15,10 @@
 //! | `npy.sink`, `npy.sink.complex`, `npy.sink.bytes` | real, complex, bytes → | writes a NumPy array: [`NpySink`] |
 //! | `png.sink` | real → | draws frames or rows as PNG images: [`PngSink`] |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
+//! | `tone.source`, `tone.source.complex` | → real, complex | a tone: [`generators::ToneSource`] |
+//! | `sweep.source`, `sweep.source.complex` | → real, complex | a tone whose frequency rises or falls: [`generators::SweepSource`] |
+//! | `noise.source`, `noise.source.complex` | → real, complex | white noise: [`generators::NoiseSource`] |
+//! | `constant.source`, `constant.source.complex` | → real, complex | samples of one value: [`generators::ConstantSource`] |
 //! | `freq.shift` | complex | shifts every frequency: [`dsp::Shift`] |
 //! | `fir.filter`, `fir.filter.real` | complex, real | low-pass filter: [`dsp::FirDecimator`] |
 //! | `fir.decimate`, `fir.decimate.real` | complex, real | low-pass filter with decimation |
@@ -30,8 +34,14 @@
 //! | `image.blur` | bytes | smooths grey frames: [`image::Blur`] |
 //! | `image.threshold` | bytes | black or white: [`image::Threshold`] |
 //! | `image.reduce` | bytes | smaller grey frames: [`image::Reduce`] |
-//! | `image.bytes` | real → bytes | rounds to bytes: [`image::ToBytes`] |
+//! | `image.bytes` | real → bytes | scaled and rounded to bytes: [`image::ToBytes`] |
 //! | `image.real` | bytes → real | real samples of bytes: [`image::FromBytes`] |
+//! | `gain`, `gain.complex` | real, complex | gain in decibels: [`arithmetic::Gain`] |
+//! | `clip`, `clip.complex` | real, complex | limits the magnitude: [`arithmetic::Clip`] |
+//! | `abs` | real | absolute value: [`arithmetic::Absolute`] |
+//! | `conjugate` | complex | complex conjugate: [`arithmetic::Conjugate`] |
+//! | `real`, `imaginary`, `argument` | complex → real | parts and angle: [`arithmetic::RealPart`] |
+//! | `complex` | real → complex | imaginary part 0: [`arithmetic::ToComplex`] |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] |
 //! | `add` | real `a`, `b` → real | sum of two streams: [`Add`] |
 //! | `sum` | real `in0`, `in1`, ... → real | sum of several streams: [`lanes::Sum`] |
@@ -39,6 +49,10 @@
 //! | `deinterleave` | real → real `out0`, `out1`, ... | splits a stream: [`lanes::Deinterleave`] |
 //! | `delay`, `delay.complex` | real, complex | delays a stream: [`Delay`] |
 //! | `squelch`, `squelch.complex` | real, complex | mutes a weak signal: [`Squelch`] |
+//! | `valve`, `valve.complex`, `valve.bytes`, `valve.value` | real, complex, bytes, value | passes or stops a stream: [`flow::Valve`] |
+//! | `head`, `head.complex`, `head.bytes`, `head.value` | real, complex, bytes, value | the first samples, then the end: [`flow::HeadSamples`] |
+//! | `skip`, `skip.complex`, `skip.bytes`, `skip.value` | real, complex, bytes, value | all but the first samples: [`flow::SkipSamples`] |
+//! | `repeat`, `repeat.complex` | real, complex | each sample several times: [`flow::RepeatSamples`] |
 //! | `tap` | real | statistics of the passing samples: [`Tap`] |
 //! | `throttle`, `throttle.complex` | real, complex | limits the sample rate in real time: [`Throttle`] |
 //! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] |
@@ -48,6 +62,7 @@
 //! | `pid` | ticks, value → value | PID controller: [`Pid`] |
 //! | `lag` | value | first-order lag: [`Lag`] |
 //! | `route` | value → `high`, `low` | sends each value to one of two outputs: [`Route`] |
+//! | `value.linear` | value | scale and offset: [`arithmetic::ValueLinear`] |
 //! | `value.sink` | value → | summarises values, optionally writes them to a file: [`ValueSink`] |
 //! | `text.source` | → text | reads lines from a file or stdin: [`TextSource`] |
 //! | `text.sink`, `jsonl.sink` | text → | writes lines to a file or stdout: [`TextSink`] |
@@ -82,6 +97,7 @@
 extern crate onbeat_runtime as onbeat;
 
 mod add;
+pub mod arithmetic;
 mod check;
 mod control;
 mod counter;
@@ -89,8 +105,10 @@ mod delay;
 pub mod dsp;
 pub mod equalizer;
 mod filters;
+pub mod flow;
 mod flush_timer;
 mod format;
+pub mod generators;
 pub mod image;
 mod iq;
 pub mod lanes;
@@ -167,6 +185,9 @@ pub fn registry() -> Registry {
     ] {
         registry.add(kind);
     }
+    generators::add_kinds(&mut registry);
+    arithmetic::add_kinds(&mut registry);
+    flow::add_kinds(&mut registry);
     control::add_kinds(&mut registry);
     wav_source::add_kinds(&mut registry);
     delay::add_kinds(&mut registry);

@@ -10,6 +10,12 @@ use std::cell::Cell;
 #[derive(Debug, Clone, Copy)]
 pub struct Vectors(Arch);
 
+impl Default for Vectors {
+    fn default() -> Self {
+        Vectors::new()
+    }
+}
+
 thread_local! {
     /// Vectors of the kernels that a test makes.
     static ASKED_FOR: Cell<Option<Vectors>> = const { Cell::new(None) };

@@ -69,6 +69,7 @@ pub use operator::aligned::{Aligned, Combine, Combined, FnCombine, Slices, Strea
 pub use operator::aligned::{Common, Reading};
 pub use operator::chunk::{Chunk, Info, Sample, Tag};
 pub use operator::context::Context;
+pub use operator::generated::{Generated, Generator, StreamTiming};
 pub use operator::in_place::InPlace;
 pub use operator::inline::{ChunkInput, ChunkOutput, Inline, InputEdge, Shortcut};
 pub use operator::kernel::{Change, FiniteMemory, Kernel, Map, Progress, Ratio, tried};

@@ -48,6 +48,7 @@ pub use design::LowPass;
 pub use filter_bank::FilterBank;
 pub use fir::{FirDecimator, FirMethod};
 pub use magnitude::Magnitude;
+pub(crate) use phase::angle;
 pub use polyphase::FirSample;
 pub use resample::{Quality, Resampler};
 pub use saxpy::{Affine, Saxpy};

@@ -13,7 +13,7 @@ const ATAN: [f32; 7] =
 /// finite, or the sum of both exceeds the largest `f32`, the angle is also 0: one bad sample does no lasting
 /// damage.
 #[inline(always)]
-pub(super) fn angle(re: f32, im: f32) -> f32 {
+pub(crate) fn angle(re: f32, im: f32) -> f32 {
     let (x, y) = (re.abs(), im.abs());
     let (large, small) = if x >= y { (x, y) } else { (y, x) };
     let t = small / if large > f32::MIN_POSITIVE { large } else { f32::MIN_POSITIVE };

@@ -5,10 +5,26 @@ use onbeat_runtime::{Error, Folders, InPlace, Kind, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `image.blur`, `image.bytes` and `image.real` have no parameters.
+/// `image.blur` has no parameters.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlainFrameParameters {}
+
+/// A conversion between real samples and bytes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ConversionParameters {
+    /// Factor: each result is `scale` times the sample, plus `offset`.
+    #[serde(default = "one")]
+    scale: f64,
+    /// Added after the multiplication.
+    #[serde(default)]
+    offset: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
 
 /// A limit between black and white.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -43,10 +59,11 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::new("image.threshold", text, "level = 127", threshold));
     let text = "smaller grey frames: means of blocks of n × n samples";
     registry.add(Kind::new("image.reduce", text, "factor = 2", reduce));
-    let text = "real samples to bytes, rounded and limited to 0 to 255";
-    let bytes = |_: &PlainFrameParameters, _: &Folders| Ok(PerFrame::new(ToBytes::new()));
+    let text = "real samples to bytes, scaled, rounded and limited to 0 to 255";
+    let bytes = |p: &ConversionParameters, _: &Folders| ToBytes::scaled(p.scale, p.offset).map(PerFrame::new);
     registry.add(Kind::new("image.bytes", text, "", bytes));
-    let text = "bytes to real samples, from 0 to 255";
-    let real = |_: &PlainFrameParameters, _: &Folders| Ok(PerFrame::new(FromBytes::new()));
+    let text = "bytes to real samples, from 0 to 255 or scaled";
+    let real =
+        |p: &ConversionParameters, _: &Folders| FromBytes::scaled(p.scale, p.offset).map(PerFrame::new);
     registry.add(Kind::new("image.real", text, "", real));
 }

@@ -18,7 +18,7 @@ fn reals() -> Vec<f32> {
 
 fn complexes() -> Vec<Complex<f32>> {
     let mut samples: Vec<_> = (0..COUNT).map(|n| Complex::from_polar(1.0, n as f32 * 0.1)).collect();
-    BAD.iter().for_each(|&(at, bad)| samples[at].im = bad);
+    BAD.iter().for_each(|&(at, bad)| samples[at] = Complex::new(bad, bad));
     samples
 }
 

@@ -1,5 +1,6 @@
 //! Operators whose ports and parameters are fields: what the derive macro fills in.
 
+use crate::operator::generated::{Generated, Generator};
 use crate::operator::kernel::{Change, Kernel, Map};
 use crate::{Combine, Combined, Error, Folders, InPlace, Kind, Operator, Ports, Stream, Value};
 use schemars::JsonSchema;
@@ -9,7 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 use toml::de::{DeTable, Deserializer};
 
-/// An operator, [`Map`], [`Kernel`] or [`Combine`](crate::Combine) whose ports and parameters are fields.
+/// An operator, [`Map`], [`Kernel`], [`Generator`] or [`Combine`](crate::Combine) whose ports and parameters
+/// are fields.
 ///
 /// The derive macro `Operator` implements it from the fields, and the attribute `#[operator]` puts what it
 /// found into the implementation of the trait:
@@ -117,6 +119,11 @@ impl Kind {
     /// Makes the kind of a function of several streams.
     pub fn combine<T: Declared + Combine>() -> Self {
         Kind::declared::<T, _>(|parameters, folders| T::make(parameters, folders).map(Combined::new))
+    }
+
+    /// Makes the kind of a generator: a source of samples that keeps time.
+    pub fn generator<T: Declared + Generator>() -> Self {
+        Kind::declared::<T, _>(|parameters, folders| T::make(parameters, folders).map(Generated::new))
     }
 
     /// Makes the kind of a kernel: an operator from one stream to another.

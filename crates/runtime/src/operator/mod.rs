@@ -4,6 +4,7 @@ pub(crate) mod aligned;
 pub(crate) mod changes;
 pub(crate) mod chunk;
 pub(crate) mod context;
+pub(crate) mod generated;
 pub(crate) mod in_place;
 pub(crate) mod inline;
 pub(crate) mod kernel;
@@ -245,8 +246,9 @@ pub trait Operator: Any + Send {
     /// Changes a parameter like [`set`](Operator::set), from sample number `sample` of the input on, however
     /// the stream is cut into chunks.
     ///
-    /// Samples count from 0, in the order in which they come to the operator. [`Stream`](crate::Stream) and
-    /// [`InPlace`](crate::InPlace) implement this for every kernel.
+    /// Samples count from 0, in the order in which they come to the operator, or in which a source sends
+    /// them. [`Stream`](crate::Stream), [`InPlace`](crate::InPlace) and [`Generated`](crate::Generated)
+    /// implement this for every kernel.
     ///
     /// # Errors
     /// As [`set`](Operator::set). Also if the sample has passed, or if the operator cannot change at a sample
