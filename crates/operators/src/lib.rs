@@ -13,6 +13,10 @@
 //! | `wav.sink` | real → | writes a WAV file: [`WavSink`] |
 //! | `npy.source`, `npy.source.complex`, `npy.source.bytes` | → real, complex, bytes | plays a NumPy array frame by frame: [`NpySource`] |
 //! | `npy.sink`, `npy.sink.complex`, `npy.sink.bytes` | real, complex, bytes → | writes a NumPy array: [`NpySink`] |
+//! | `csv.source` | → real | plays columns of a CSV file: [`CsvSource`] |
+//! | `csv.source.value` | → value | sends the rows of a CSV file at their times: [`CsvValueSource`] |
+//! | `csv.sink` | real → | writes streams as columns of a CSV file: [`CsvSink`] |
+//! | `csv.sink.value` | value → | writes values as rows of a CSV file: [`CsvValueSink`] |
 //! | `png.sink` | real → | draws frames or rows as PNG images: [`PngSink`] |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
 //! | `freq.shift` | complex | shifts every frequency: [`dsp::Shift`] |
@@ -104,6 +108,7 @@ mod sigmf;
 pub mod spectral;
 mod squelch;
 mod streams;
+mod tables;
 mod tap;
 mod throttle;
 mod timer;
@@ -131,6 +136,9 @@ pub use squelch::{Closed, Squelch};
 pub use streams::{
     FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink, TcpSource, TextSink, TextSource, UdpSink,
     UdpSource, writes_stdout,
+};
+pub use tables::{
+    CsvSink, CsvSource, CsvValueSink, CsvValueSource, Decimal, Missing, TableFormat, TimeColumn, TimeUnit,
 };
 pub use tap::Tap;
 pub use throttle::Throttle;
@@ -182,6 +190,7 @@ pub fn registry() -> Registry {
     sigmf::add_kinds(&mut registry);
     iq::add_kinds(&mut registry);
     npy::add_kinds(&mut registry);
+    tables::add_kinds(&mut registry);
     onbeat_link::add_kinds(&mut registry);
     onbeat_link::add_kinds_of::<mode_s::Frame>(&mut registry, "link.sink.frames", "link.source.frames");
     registry

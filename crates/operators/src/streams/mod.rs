@@ -37,6 +37,7 @@ pub use udp::UdpSource;
 pub use udp_sink::UdpSink;
 
 pub use connection::{Framing, TcpPeer};
+pub(crate) use standard::{Read as StdinRead, Stdin};
 
 use onbeat_runtime::Registry;
 use serde_json::Value;
