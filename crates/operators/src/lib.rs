@@ -58,6 +58,9 @@
 //! | `file.sink`, `file.sink.complex`, `file.sink.bytes` | real, complex, bytes → | dumps chunks to a file: [`FileSink`] |
 //! | `stdin.source`, `stdin.source.complex` | → real, complex | reads samples from stdin: [`StdinSource`] |
 //! | `stdout.sink`, `stdout.sink.complex` | real, complex → | writes samples to stdout: [`StdoutSink`] |
+//! | `exec`, `exec.complex` | real, complex | sends samples through another program: [`Exec`] |
+//! | `exec.source`, `exec.source.complex` | → real, complex | receives samples from another program: [`ExecSource`] |
+//! | `exec.sink`, `exec.sink.complex` | real, complex → | sends samples to another program: [`ExecSink`] |
 //! | `udp.source`, `udp.source.complex` | → real, complex | receives samples in UDP datagrams: [`UdpSource`] |
 //! | `udp.sink`, `udp.sink.complex` | real, complex → | sends samples in UDP datagrams: [`UdpSink`] |
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
@@ -134,8 +137,8 @@ pub use png::{ColourMap, PngSink};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
-    FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink, TcpSource, TextSink, TextSource, UdpSink,
-    UdpSource, writes_stdout,
+    Exec, ExecCommand, ExecSink, ExecSource, FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink,
+    TcpSource, TextSink, TextSource, UdpSink, UdpSource, writes_stdout,
 };
 pub use tables::{
     CsvSink, CsvSource, CsvValueSink, CsvValueSource, Decimal, Missing, TableFormat, TimeColumn, TimeUnit,

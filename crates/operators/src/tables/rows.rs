@@ -154,7 +154,7 @@ impl RowReader {
                 ReadRecordResult::End => return Ok(Fetched::End),
                 ReadRecordResult::Record => {
                     self.is_row = true;
-                    self.line = self.first_line();
+                    self.line = self.first_line(self.last == b'\n');
                     if self.has_ended && self.filled.is_empty() {
                         self.check_end()?;
                     }
@@ -164,16 +164,18 @@ impl RowReader {
         }
     }
 
-    /// Line in which the row begins whose bytes were split last.
-    fn first_line(&self) -> u64 {
+    /// Line in which the row begins whose bytes were split last. `has_break`: whether its own line break was
+    /// split too.
+    fn first_line(&self, has_break: bool) -> u64 {
         let quoted = self.text[..self.text_length].iter().filter(|byte| **byte == b'\n').count() as u64;
-        (self.breaks + u64::from(self.last != b'\n')).saturating_sub(quoted)
+        (self.breaks + u64::from(!has_break)).saturating_sub(quoted)
     }
 
     /// The last row must not be a quoted field without an end, which would have swallowed rows.
-    fn check_end(&self) -> Result<(), Error> {
+    fn check_end(&mut self) -> Result<(), Error> {
         let last = self.field(self.fields - 1);
         if last.contains(&b'\n') && self.last != b'"' {
+            self.line = self.first_line(false);
             return Err(
                 self.wrong_row("a double quote opens a field that is never closed: remove or close it")
             );
@@ -183,7 +185,7 @@ impl RowReader {
 
     fn grow_text(&mut self) -> Result<(), Error> {
         if self.text.len() >= LONGEST {
-            let line = self.first_line();
+            let line = self.first_line(false);
             return Err(self.wrong(&format!(
                 "the row that begins in line {line} is longer than {} MiB: is a double quote not closed, or is \
                  it another kind of file?",
@@ -196,7 +198,7 @@ impl RowReader {
 
     fn grow_fields(&mut self) -> Result<(), Error> {
         if self.ends.len() >= MOST_FIELDS {
-            let line = self.first_line();
+            let line = self.first_line(false);
             return Err(self.wrong(&format!("line {line} has more than {MOST_FIELDS} fields, the limit")));
         }
         self.ends.resize(2 * self.ends.len(), 0);
