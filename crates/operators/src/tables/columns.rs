@@ -54,7 +54,7 @@ macro_rules! table_number {
 table_number!(f32, f64);
 
 /// One chosen column.
-struct Column {
+struct ChosenColumn {
     wanted: String,
     /// Place in the row, from 0, once the first row is known.
     at: usize,
@@ -78,7 +78,7 @@ pub(super) struct Columns {
     pub rows: RowReader,
     format: TableFormat,
     missing: Missing,
-    columns: Vec<Column>,
+    columns: Vec<ChosenColumn>,
     /// Fields of the first row.
     width: Option<usize>,
     scratch: Vec<u8>,
@@ -94,7 +94,7 @@ impl Columns {
         wanted: impl IntoIterator<Item = String>,
         missing: Missing,
     ) -> Result<Self, Error> {
-        let column = |wanted| Column {
+        let column = |wanted| ChosenColumn {
             wanted,
             at: 0,
             last: f64::NAN,
@@ -242,7 +242,7 @@ impl Columns {
     /// Notes the fields that were not numbers.
     pub fn sum_up(&self, cx: &mut Context) {
         let sent_as = if self.missing == Missing::Hold { "the number before" } else { "NaN" };
-        for Column { wanted, empty, words, not_finite, .. } in &self.columns {
+        for ChosenColumn { wanted, empty, words, not_finite, .. } in &self.columns {
             let name = shown(wanted.as_bytes());
             if empty.count > 0 {
                 let Odd { count, line, .. } = empty;

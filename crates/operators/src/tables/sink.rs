@@ -171,7 +171,7 @@ pub(super) fn yes() -> bool {
 fn sink(p: &CsvSinkParameters, folders: &Folders) -> Result<CsvSink, Error> {
     let format =
         TableFormat { delimiter: p.delimiter, comment: None, header: Some(p.header), decimal: p.decimal };
-    Ok(CsvSink::new(folders.output(&p.path), p.columns.clone())?.time(p.time).format(format)?)
+    CsvSink::new(folders.output(&p.path), p.columns.clone())?.time(p.time).format(format)
 }
 
 pub(super) fn add_kinds(registry: &mut Registry) {

@@ -326,8 +326,8 @@ struct CsvSourceParameters {
     /// `stop`: the run fails.
     #[serde(default)]
     missing: Missing,
-    /// Used if there is a sample rate. `real`: a chunk is sent when its last sample is due. `fast`: as soon as
-    /// there is room.
+    /// Used if there is a sample rate. `real`: a chunk is sent when its last sample is due. `fast`: as soon
+    /// as there is room.
     #[serde(default = "real")]
     pace: Pace,
     /// How many times to play the file; 0 repeats it without end.

@@ -38,16 +38,12 @@ pub struct CsvValueSource {
     missing: Missing,
     pace: Pace,
     table: Option<Columns>,
-    row: Option<DueRow>,
+    /// Time of the row that waits for it, and the numbers of that row.
+    row_ns: Option<u64>,
+    values: Vec<f64>,
     /// Time of the first row and of the last one, in seconds.
     begin_s: Option<f64>,
     last_s: f64,
-}
-
-/// A row that waits for its time.
-struct DueRow {
-    time_ns: u64,
-    values: Vec<f64>,
 }
 
 impl CsvValueSource {
@@ -76,7 +72,8 @@ impl CsvValueSource {
             missing: Missing::default(),
             pace,
             table: None,
-            row: None,
+            row_ns: None,
+            values: Vec::new(),
             begin_s: None,
             last_s: 0.0,
         })
@@ -108,7 +105,7 @@ impl CsvValueSource {
         Columns::open(&self.path, self.format, wanted, self.missing)
     }
 
-    /// Puts the current row of the table into `row`.
+    /// Takes the numbers of the current row of the table.
     fn take_row(&mut self) -> Result<(), Error> {
         let Some(table) = &mut self.table else { return Ok(()) };
         let (time_s, _) = time_of(table, self.columns.len(), self.time.unit, self.format.decimal)?;
@@ -130,10 +127,10 @@ impl CsvValueSource {
         }
         self.last_s = since_s;
         // 584 years: beyond it, the conversion saturates.
-        let time_ns = (since_s * 1e9).round() as u64;
-        let row = self.row.insert(DueRow { time_ns, values: Vec::new() });
+        self.row_ns = Some((since_s * 1e9).round() as u64);
+        self.values.clear();
         for lane in 0..self.columns.len() {
-            row.values.push(table.number(lane)?);
+            self.values.push(table.number(lane)?);
         }
         Ok(())
     }
@@ -158,30 +155,30 @@ impl Operator for CsvValueSource {
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         self.table = Some(self.open()?);
-        (self.row, self.begin_s, self.last_s) = (None, None, 0.0);
+        (self.row_ns, self.begin_s, self.last_s) = (None, None, 0.0);
         Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         let Some(table) = &mut self.table else { return Ok(Step::Done) };
-        if self.row.is_none() {
+        if self.row_ns.is_none() {
             match table.fetch()? {
                 Fetched::Row => self.take_row()?,
                 Fetched::Nothing => return table.rows.wait(cx),
                 Fetched::End => return Ok(Step::Done),
             }
         }
-        let Some(row) = &self.row else { return Ok(Step::Done) };
+        let Some(time_ns) = self.row_ns else { return Ok(Step::Done) };
         let is_timed = cx.pace(self.pace) == Pace::Real;
-        let due_ns = cx.start_ns().saturating_add(row.time_ns);
+        let due_ns = cx.start_ns().saturating_add(time_ns);
         if is_timed && cx.now_ns() < due_ns {
             return Ok(cx.until(due_ns));
         }
-        cx.set_time(row.time_ns, is_timed.then_some(due_ns));
-        for (output, value) in one_or_all(&mut self.out, &mut self.outs).iter_mut().zip(&row.values) {
+        cx.set_time(time_ns, is_timed.then_some(due_ns));
+        for (output, value) in one_or_all(&mut self.out, &mut self.outs).iter_mut().zip(&self.values) {
             output.push(cx, *value)?;
         }
-        self.row = None;
+        self.row_ns = None;
         Ok(Step::Again)
     }
 
@@ -191,7 +188,7 @@ impl Operator for CsvValueSource {
         if ending == Ending::Ended && table.count == 0 {
             cx.note(format!("{} has no rows of numbers", self.path.display()));
         }
-        if self.row.take().is_some() && !table.rows.is_file() && ending != Ending::Ended {
+        if self.row_ns.take().is_some() && !table.rows.is_file() && ending != Ending::Ended {
             cx.lose(1, "rows", "were read from a pipe and not sent when the run ended");
         }
         table.rows.lose_unread(ending, cx);

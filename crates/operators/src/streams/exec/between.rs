@@ -3,7 +3,7 @@
 use super::super::patience::{is_over, usual_ns};
 use super::super::wire::WireCodec;
 use super::command::ExecCommand;
-use super::positions::Positions;
+use super::positions::PositionStamps;
 use super::program::{Program, ProgramRead};
 use crate::format::{FileSample, SampleFormat};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Operator, Output, Ports, Step};
@@ -22,7 +22,7 @@ pub struct Exec<T: FileSample> {
     in_hz: Option<f64>,
     out_hz: f64,
     program: Option<Program>,
-    positions: Positions,
+    positions: PositionStamps,
     bytes: Vec<u8>,
     /// Bytes of an incomplete sample.
     rest: usize,
@@ -51,7 +51,7 @@ impl<T: FileSample> Exec<T> {
             in_hz: None,
             out_hz: 0.0,
             program: None,
-            positions: Positions::new(),
+            positions: PositionStamps::new(),
             bytes: Vec::new(),
             rest: 0,
             sent: 0,

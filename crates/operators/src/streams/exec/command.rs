@@ -26,7 +26,7 @@ impl ExecCommand {
     /// # Errors
     /// When there is no program, or a word has a zero byte.
     pub fn new(words: Vec<String>) -> Result<Self, Error> {
-        if words.first().is_none_or(|program| program.is_empty()) {
+        if words.first().is_none_or(String::is_empty) {
             return Err(Error::new(
                 "`command` names no program: give it and its arguments, such as `[\"sox\", \"--version\"]`",
             ));

@@ -15,7 +15,7 @@ struct StampedSamples {
 
 /// Stamps of the samples that are inside a program. Sample number `m` of the output has the stamp of sample
 /// `m · rate in / rate out` of the input.
-pub(super) struct Positions {
+pub(super) struct PositionStamps {
     inside: VecDeque<StampedSamples>,
     received: u64,
     /// Numbers of the samples, in and out, from which on the relation holds.
@@ -25,10 +25,10 @@ pub(super) struct Positions {
     out_hz: f64,
 }
 
-impl Positions {
+impl PositionStamps {
     pub fn new() -> Self {
         let inside = VecDeque::with_capacity(ROOM);
-        Positions { inside, received: 0, origin: (0, 0), in_hz: 0.0, out_hz: 0.0 }
+        PositionStamps { inside, received: 0, origin: (0, 0), in_hz: 0.0, out_hz: 0.0 }
     }
 
     /// Sets the rates in hertz.

@@ -76,7 +76,7 @@ fn values_are_written_by_time() {
             assert!(seen.notes().is_empty(), "{:?}", seen.notes());
         }
     }
-    // What was written is read again.
+    // The file is read again.
     let seen = trial("csv.source.value", &path, "columns = [\"b\"]\ntime = \"time_s\"").run();
     assert_eq!(seen.messages::<f64>("out"), [10.0, 10.0, 11.0, 11.0, 12.0]);
 }
