@@ -222,6 +222,13 @@ impl<T: FileSample> Operator for Exec<T> {
         step
     }
 
+    fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let held = self.positions.held(self.sent);
+        cx.lose(held, "samples", "were inside the program when it failed");
+        self.stop(cx, Ending::Failed)?;
+        self.start(cx)
+    }
+
     fn finished(&mut self) {
         if let Some(program) = &mut self.program {
             program.hang_up();

@@ -4,6 +4,7 @@ use onbeat_os::latency::set_timer_slack_ns;
 use onbeat_os::policy::{Policy, PolicyFlags};
 use onbeat_runtime::{Context, Error};
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -56,9 +57,9 @@ impl ExecCommand {
         if self.words[0].contains('/') {
             let path = self.folder.join(program);
             let error = if !path.exists() {
-                ErrorKind::NotFound
+                Errno::NOENT
             } else if !can_run(&path) {
-                ErrorKind::PermissionDenied
+                Errno::ACCESS
             } else {
                 return Ok(());
             };
@@ -68,7 +69,7 @@ impl ExecCommand {
         if std::env::split_paths(&folders).any(|folder| can_run(&folder.join(program))) {
             return Ok(());
         }
-        Err(self.cannot_start(ErrorKind::NotFound.into()))
+        Err(self.cannot_start(Errno::NOENT.into()))
     }
 
     /// Starts the program. Its stderr is a pipe; stdin and stdout are pipes or nothing.

@@ -212,6 +212,15 @@ impl<T: FileSample> Operator for ExecSink<T> {
         }
     }
 
+    fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
+        if let Some(program) = &mut self.program {
+            let pending = program.drop_pending() as u64;
+            cx.lose(pending, "bytes", "were on their way to the program when it failed");
+        }
+        self.stop(cx, Ending::Failed)?;
+        self.start(cx)
+    }
+
     fn finished(&mut self) {
         if let Some(program) = &mut self.program {
             program.hang_up();

@@ -49,12 +49,22 @@ impl PositionStamps {
         self.received = end;
     }
 
-    /// The stamp of an output sample. Samples for which none went in have no due time.
-    pub fn stamp(&mut self, sample: u64) -> Stamp {
+    /// The input sample whose place an output sample has.
+    fn input_of(&self, sample: u64) -> u64 {
         let since = sample - self.origin.1;
         let has_ratio = self.in_hz > 0.0 && self.out_hz > 0.0 && self.in_hz != self.out_hz;
         let since = if has_ratio { (since as f64 * self.in_hz / self.out_hz) as u64 } else { since };
-        let at = self.origin.0.saturating_add(since);
+        self.origin.0.saturating_add(since)
+    }
+
+    /// Samples that went in, and for which none has come out before this one.
+    pub fn held(&self, sample: u64) -> u64 {
+        self.received.saturating_sub(self.input_of(sample))
+    }
+
+    /// The stamp of an output sample. Samples for which none went in have no due time.
+    pub fn stamp(&mut self, sample: u64) -> Stamp {
+        let at = self.input_of(sample);
         // The last one stays, for what comes after it.
         while self.inside.len() > 1 && self.inside[0].end <= at {
             self.inside.pop_front();

@@ -184,7 +184,7 @@ fn a_pipe_is_read_as_rows_come() {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
     });
-    let seen = super::trial("csv.source", &pipe, "columns = [\"y\"]\nsample_rate = 1000").run();
+    let seen = super::trial("csv.source", &pipe, "columns = [\"y\"]\nsample_rate = 0.5\ntime = \"x\"").run();
     thread.unwrap().join().unwrap();
     assert_eq!(seen.samples::<f32>("out"), [2.0, 4.0, 6.0, 8.0]);
 }
