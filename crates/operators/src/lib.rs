@@ -13,6 +13,10 @@
 //! | `wav.sink` | real → | writes a WAV file: [`WavSink`] |
 //! | `npy.source`, `npy.source.complex`, `npy.source.bytes` | → real, complex, bytes | plays a NumPy array frame by frame: [`NpySource`] |
 //! | `npy.sink`, `npy.sink.complex`, `npy.sink.bytes` | real, complex, bytes → | writes a NumPy array: [`NpySink`] |
+//! | `csv.source` | → real | plays columns of a CSV file: [`CsvSource`] |
+//! | `csv.source.value` | → value | sends the rows of a CSV file at their times: [`CsvValueSource`] |
+//! | `csv.sink` | real → | writes streams as columns of a CSV file: [`CsvSink`] |
+//! | `csv.sink.value` | value → | writes values as rows of a CSV file: [`CsvValueSink`] |
 //! | `png.sink` | real → | draws frames or rows as PNG images: [`PngSink`] |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
 //! | `tone.source`, `tone.source.complex` | → real, complex | a tone: [`generators::ToneSource`] |
@@ -69,6 +73,9 @@
 //! | `file.sink`, `file.sink.complex`, `file.sink.bytes` | real, complex, bytes → | dumps chunks to a file: [`FileSink`] |
 //! | `stdin.source`, `stdin.source.complex` | → real, complex | reads samples from stdin: [`StdinSource`] |
 //! | `stdout.sink`, `stdout.sink.complex` | real, complex → | writes samples to stdout: [`StdoutSink`] |
+//! | `exec`, `exec.complex` | real, complex | sends samples through another program: [`Exec`] |
+//! | `exec.source`, `exec.source.complex` | → real, complex | receives samples from another program: [`ExecSource`] |
+//! | `exec.sink`, `exec.sink.complex` | real, complex → | sends samples to another program: [`ExecSink`] |
 //! | `udp.source`, `udp.source.complex` | → real, complex | receives samples in UDP datagrams: [`UdpSource`] |
 //! | `udp.sink`, `udp.sink.complex` | real, complex → | sends samples in UDP datagrams: [`UdpSink`] |
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
@@ -125,6 +132,7 @@ mod sigmf;
 pub mod spectral;
 mod squelch;
 mod streams;
+mod tables;
 mod tap;
 mod throttle;
 mod timer;
@@ -150,8 +158,11 @@ pub use png::{ColourMap, PngSink};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
-    FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink, TcpSource, TextSink, TextSource, UdpSink,
-    UdpSource, writes_stdout,
+    Exec, ExecCommand, ExecSink, ExecSource, FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink,
+    TcpSource, TextSink, TextSource, UdpSink, UdpSource, writes_stdout,
+};
+pub use tables::{
+    CsvSink, CsvSource, CsvValueSink, CsvValueSource, Decimal, Missing, TableFormat, TimeColumn, TimeUnit,
 };
 pub use tap::Tap;
 pub use throttle::Throttle;
@@ -206,6 +217,7 @@ pub fn registry() -> Registry {
     sigmf::add_kinds(&mut registry);
     iq::add_kinds(&mut registry);
     npy::add_kinds(&mut registry);
+    tables::add_kinds(&mut registry);
     onbeat_link::add_kinds(&mut registry);
     onbeat_link::add_kinds_of::<mode_s::Frame>(&mut registry, "link.sink.frames", "link.source.frames");
     registry

@@ -17,9 +17,10 @@ use onbeat_operators::lanes::{Deinterleave, Interleave, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
 use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
 use onbeat_operators::{
-    Add, Closed, Counter, Delay, DelayLength, FileSink, Framing, IqSink, IqSource, Load, LoadWork, NpySink,
-    NpySource, NullSink, NullSource, NumberMerge, Overrun, PngSink, SampleFormat, SigmfSink, SigmfSource,
-    Squelch, Tap, TcpPeer, TcpSink, TcpSource, Throttle, Timer, UdpSink, UdpSource, WavSink, WavSource,
+    Add, Closed, Counter, CsvSink, CsvSource, CsvValueSink, CsvValueSource, Delay, DelayLength, Exec,
+    ExecCommand, FileSink, Framing, IqSink, IqSource, Load, LoadWork, NpySink, NpySource, NullSink,
+    NullSource, NumberMerge, Overrun, PngSink, SampleFormat, SigmfSink, SigmfSource, Squelch, Tap, TcpPeer,
+    TcpSink, TcpSource, Throttle, TimeColumn, Timer, UdpSink, UdpSource, WavSink, WavSource,
 };
 use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{Chunk, Combined, Graph, InPlace, Message, Options, Pace, Stream};
@@ -121,10 +122,30 @@ fn nothing_is_allocated_once_samples_flow() {
         channels(folder.path());
         spectra(folder.path());
         images(folder.path());
+        tables(folder.path());
         aircraft();
         datagrams();
         connection();
     });
+}
+
+/// Tables, and another program.
+fn tables(folder: &Path) {
+    let at = |name: &str| folder.join(name);
+    let rows = (0..SAMPLES).map(|n| format!("{n}.5,{}e-7,\n", n * 7)).collect::<String>();
+    std::fs::write(at("in.csv"), rows).unwrap();
+    let (columns, time) = (vec!["2".to_string()], TimeColumn::new("1"));
+    let cat = ExecCommand::new(vec!["cat".to_string()]).unwrap();
+    let mut steady = Steady::new::<Chunk<f32>>("tables", 300);
+    let graph = &mut steady.graph;
+    let source = CsvSource::new(at("in.csv"), columns.clone()).unwrap();
+    graph.add("rows", source.repeat(200).sample_rate(48e3, Pace::Fast).unwrap());
+    graph.add("cat", Exec::<f32>::new(cat, None, None).unwrap());
+    graph.add("table", CsvSink::new(at("out.csv"), columns.clone()).unwrap().time(true));
+    graph.add("values", CsvValueSource::new(at("in.csv"), columns.clone(), time, Pace::Fast).unwrap());
+    graph.add("values-end", CsvValueSink::new(at("values.csv"), columns).unwrap());
+    steady.connect(&[("rows", "cat"), ("cat", "table"), ("cat", "watch"), ("values", "values-end")]);
+    steady.run();
 }
 
 fn receiver(folder: &Path) {

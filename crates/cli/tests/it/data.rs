@@ -26,6 +26,8 @@ fn needed(kind: &str) -> &'static str {
     match kind {
         "iq.source" => "format = \"cu8\"\nsample_rate = 1000",
         "iq.source.real" => "format = \"ri16_le\"\nsample_rate = 1000",
+        "csv.source" => "columns = [\"x\"]",
+        "csv.source.value" => "columns = [\"x\"]\ntime = \"t\"",
         _ => "",
     }
 }
@@ -38,11 +40,13 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
         "Chunk<f32>" => "file.sink",
         "Chunk<Complex<f32>>" => "file.sink.complex",
         "Chunk<u8>" => "npy.sink.bytes",
+        "f64" => "csv.sink.value",
         _ => "text.sink",
     };
+    let columns = if sink == "csv.sink.value" { "columns = [\"x\"]" } else { "" };
     let text = format!(
         "[[operator]]\nname = \"in\"\nkind = \"{kind}\"\npath = {path}\n{more}\n\
-         [[operator]]\nname = \"end\"\nkind = \"{sink}\"\npath = \"end\"\n\
+         [[operator]]\nname = \"end\"\nkind = \"{sink}\"\npath = \"end\"\n{columns}\n\
          [[edge]]\nfrom = \"in\"\nto = \"end\"\n"
     );
     fs::write(place.path("data.toml"), text).expect("a file");
@@ -96,8 +100,8 @@ fn what_is_no_file_is_no_data() {
             ("a\\u0000b", "NUL"),
             ("", ""),
         ] {
-            // Samples play from pipes.
-            if path == "pipe" && (kind.starts_with("iq.") || kind.starts_with("wav.")) {
+            // Samples and tables play from pipes.
+            if path == "pipe" && ["iq.", "wav.", "csv."].iter().any(|begin| kind.starts_with(begin)) {
                 continue;
             }
             for command in ["check", "run"] {
@@ -171,6 +175,11 @@ fn hostile_data() -> Vec<Case> {
         ),
         ("another type", "npy.source.complex", npy("<f4", "(2,)", 8), "play it with `npy.source`"),
         ("no number", "npy.source", npy("|O", "(2,)", 8), "not supported"),
+        ("nothing", "csv.source", vec![], "it is empty: there are no rows"),
+        ("NULs", "csv.source", vec![0; 4096], "there is no column `x`"),
+        ("unequal rows", "csv.source", b"x,y\n1,2\n3\n".to_vec(), "line 3: it has 1 fields"),
+        ("a quote without end", "csv.source", b"x\n\"1\n2\n".to_vec(), "never closed"),
+        ("times that go back", "csv.source.value", b"t,x\n2,0\n1,0\n".to_vec(), "line 3: its time is 1 s"),
         ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is not valid UTF-8"),
         ("a line without end", "text.source", vec![b'x'; 2 << 20], "longer than 1 MiB"),
     ]

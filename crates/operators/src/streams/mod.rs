@@ -8,6 +8,7 @@
 //! | `text` | lines of text |
 //! | `pipe` | samples on stdin and stdout, raw bytes in a file |
 //! | `udp`, `udp_sink`, `datagrams`, `numbering`, `reordering` | datagrams, with or without a number |
+//! | `exec` | other programs as operators |
 //! | `address` | checks of parameters |
 //! | `tcp`, `tcp_sink`, `connection` | a TCP connection, with or without frames |
 //!
@@ -17,6 +18,7 @@
 mod address;
 mod connection;
 mod datagrams;
+mod exec;
 mod numbering;
 mod patience;
 mod pipe;
@@ -29,6 +31,7 @@ mod udp;
 mod udp_sink;
 mod wire;
 
+pub use exec::{Exec, ExecCommand, ExecSink, ExecSource};
 pub use pipe::{FileSink, StdinSource, StdoutSink};
 pub use tcp::TcpSource;
 pub use tcp_sink::TcpSink;
@@ -37,6 +40,7 @@ pub use udp::UdpSource;
 pub use udp_sink::UdpSink;
 
 pub use connection::{Framing, TcpPeer};
+pub(crate) use standard::{Read as StdinRead, Stdin};
 
 use onbeat_runtime::Registry;
 use serde_json::Value;
@@ -48,6 +52,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     udp_sink::add_kinds(registry);
     tcp::add_kinds(registry);
     tcp_sink::add_kinds(registry);
+    exec::add_kinds(registry);
 }
 
 /// Whether an operator of this kind, with these parameters, writes its data to stdout. Tables then have to go
