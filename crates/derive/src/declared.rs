@@ -1,7 +1,7 @@
 //! The implementation of `Declared`.
 
 use crate::attributes::{Comment, Start, comment, paragraphs, summary};
-use crate::fields::{Parameter, Port, sorted};
+use crate::fields::{Parameter, Port, is_option, sorted};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, PathArguments, Result, Type};
@@ -277,6 +277,9 @@ fn port(port: &Port) -> TokenStream {
 fn filled(parameter: &Parameter) -> TokenStream {
     let field = &parameter.field;
     match &parameter.folder {
+        Some(method) if is_option(&parameter.holds) => {
+            quote!(#field: parameters.#field.as_ref().map(|path| folders.#method(path)))
+        }
         Some(method) => quote!(#field: folders.#method(&parameters.#field)),
         None => quote!(#field: ::core::clone::Clone::clone(&parameters.#field)),
     }

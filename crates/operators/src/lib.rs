@@ -78,6 +78,8 @@
 //! generates the signal of the FM receiver example.
 #![forbid(unsafe_code)]
 
+extern crate onbeat_runtime as onbeat;
+
 mod add;
 mod check;
 mod control;

@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | [`Shift`] | complex | frequency shift |
 //! | [`FirDecimator`] | real or complex | low-pass filter and decimation |
+//! | [`BandPass`], [`BandStop`], [`HighPass`] | real or complex | filters of other responses |
+//! | [`FirTaps`] | real or complex | filter with given taps |
 //! | [`Resampler`] | real or complex | sample rate conversion by a ratio |
 //! | [`Magnitude`] | complex → real | magnitude or power |
 //! | [`QuadDemod`] | complex → real | frequency demodulation |
@@ -32,12 +34,16 @@ mod demod;
 mod design;
 mod filter_bank;
 mod fir;
+mod fir_bands;
+mod fir_taps;
 mod magnitude;
 mod phase;
 mod polyphase;
 mod resample;
 mod saxpy;
 mod shift;
+mod tap_file;
+mod tap_filter;
 
 pub use crate::vectors::Vectors;
 pub use agc::{Agc, GainSample};
@@ -47,6 +53,8 @@ pub use demod::QuadDemod;
 pub use design::LowPass;
 pub use filter_bank::FilterBank;
 pub use fir::{FirDecimator, FirMethod};
+pub use fir_bands::{BandPass, BandStop, HighPass};
+pub use fir_taps::FirTaps;
 pub use magnitude::Magnitude;
 pub use polyphase::FirSample;
 pub use resample::{Quality, Resampler};

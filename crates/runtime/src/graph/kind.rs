@@ -150,6 +150,12 @@ impl Kind {
         self.name
     }
 
+    /// Gives the kind another name, for an operator that exists for several sample types.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Kind { name, ..self }
+    }
+
     /// Returns a summary of one line.
     pub fn summary(&self) -> &'static str {
         self.summary
