@@ -1,8 +1,8 @@
 //! Operator kinds of the signal-processing kernels.
 
 use crate::dsp::{
-    Agc, BandPass, BandStop, Deemphasis, FirDecimator, FirMethod, FirSample, FirTaps, GainSample, HighPass,
-    Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift,
+    Agc, AmDemod, BandPass, BandStop, Deemphasis, FirDecimator, FirMethod, FirSample, FirTaps, GainSample,
+    HighPass, IqBalance, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift, SsbDemod,
 };
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
@@ -240,6 +240,9 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::kernel::<HighPass<f32>>().named("fir.high_pass.real"));
     registry.add(Kind::operator::<FirTaps<Complex<f32>>>());
     registry.add(Kind::operator::<FirTaps<f32>>().named("fir.taps.real"));
+    registry.add(Kind::kernel::<AmDemod>());
+    registry.add(Kind::kernel::<SsbDemod>());
+    registry.add(Kind::map::<IqBalance>());
     let text = "automatic gain control";
     registry.add(Kind::new("agc", text, "target = 0.25", agc::<f32>).about(include_str!("about/agc.md")));
     registry.add(Kind::new("agc.complex", text, "target = 0.25", agc::<Complex<f32>>));
