@@ -285,9 +285,19 @@ fn filled(parameter: &Parameter) -> TokenStream {
     }
 }
 
+/// Reads a new value; one of an optional parameter is there.
+fn read(parameter: &Parameter) -> TokenStream {
+    let inner = inner(&parameter.holds);
+    if is_option(&parameter.holds) {
+        quote!(::core::option::Option::Some(value.read::<#inner>(name)?))
+    } else {
+        quote!(value.read(name)?)
+    }
+}
+
 fn set(parameter: &Parameter, prepare: Option<&TokenStream>) -> TokenStream {
     let Parameter { field, holds, .. } = parameter;
-    let (name, check) = (word(field), check_name(field));
+    let (name, check, read) = (word(field), check_name(field), read(parameter));
     let last = match prepare {
         None => quote! {
             self.#field = new;
@@ -305,7 +315,7 @@ fn set(parameter: &Parameter, prepare: Option<&TokenStream>) -> TokenStream {
     };
     quote! {
         #name => {
-            let new: #holds = value.read(name)?;
+            let new: #holds = #read;
             #check(&new)?;
             #last
         }
@@ -314,11 +324,11 @@ fn set(parameter: &Parameter, prepare: Option<&TokenStream>) -> TokenStream {
 
 fn change(parameter: &Parameter, prepare: Option<&TokenStream>) -> TokenStream {
     let Parameter { field, holds, .. } = parameter;
-    let (name, check) = (word(field), check_name(field));
+    let (name, check, read) = (word(field), check_name(field), read(parameter));
     let last = prepare.map_or_else(|| quote!(Ok(())), |prepare| quote!((#prepare)(it)));
     quote! {
         #name => {
-            let new: #holds = value.read(name)?;
+            let new: #holds = #read;
             #check(&new)?;
             ::onbeat::tried(self, move |it: &mut Self| {
                 it.#field = ::core::clone::Clone::clone(&new);

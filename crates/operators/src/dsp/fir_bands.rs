@@ -136,6 +136,10 @@ fn middle(n: usize) -> f64 {
     if n == 0 { 1.0 } else { 0.0 }
 }
 
+/// Decibels by which the design of a band on both sides of 0 Hz aims deeper: the errors of the two add up, to
+/// twice as much at worst.
+const BOTH_DB: f64 = 6.0;
+
 /// A band and its transitions, in hertz.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edges {
@@ -181,7 +185,11 @@ impl Edges {
         } else {
             room_above("high", self.high, self.transition, rate_hz)?;
         }
-        limited_half(self.transition, self.attenuation_db, rate_hz)
+        limited_half(self.transition, self.aim_db(), rate_hz)
+    }
+
+    fn aim_db(&self) -> f64 {
+        if self.is_one_sided { self.attenuation_db } else { self.attenuation_db + BOTH_DB }
     }
 
     /// Taps that pass the band, with a gain of 1 in its middle.
@@ -190,10 +198,10 @@ impl Edges {
         let [low, high] = [self.low / rate_hz, self.high / rate_hz];
         let centre = (low + high) / 2.0;
         Ok(if self.is_one_sided {
-            Taps::turned(&windowed_sinc((high - low) / 2.0, half, self.attenuation_db), centre)
+            Taps::turned(&windowed_sinc((high - low) / 2.0, half, self.aim_db()), centre)
         } else {
             let ideal = |n| sinc(high, n) - sinc(low, n);
-            Taps::real(windowed(ideal, half, self.attenuation_db, centre))
+            Taps::real(windowed(ideal, half, self.aim_db(), centre))
         })
     }
 
@@ -203,10 +211,10 @@ impl Edges {
         let half = self.half(rate_hz)?;
         let [low, high] = [self.low / rate_hz, self.high / rate_hz];
         Ok(if self.is_one_sided {
-            Taps::turned(&stopped((high - low) / 2.0, half, self.attenuation_db), (low + high) / 2.0)
+            Taps::turned(&stopped((high - low) / 2.0, half, self.aim_db()), (low + high) / 2.0)
         } else {
             let ideal = |n| middle(n) - (sinc(high, n) - sinc(low, n));
-            Taps::real(windowed(ideal, half, self.attenuation_db, 0.0))
+            Taps::real(windowed(ideal, half, self.aim_db(), 0.0))
         })
     }
 }

@@ -143,13 +143,13 @@ impl Map for IqBalance {
         if self.correction.norm() < 1e-9 {
             return bad;
         }
-        // gain e^(j phase) of the Q branch, against the I branch.
+        // gain e^(-j phase) of the Q branch, against the I branch.
         let branch = (1.0 + self.correction) / (1.0 - self.correction);
         let text = format!(
             "the Q branch was found to have a gain of {:.3} dB and a phase error of {:.3} degrees: images at \
              {:.1} dB before the correction",
             20.0 * branch.norm().log10(),
-            branch.arg().to_degrees(),
+            -branch.arg().to_degrees(),
             20.0 * self.correction.norm().log10()
         );
         Some(bad.map_or(text.clone(), |bad| format!("{bad}; {text}")))

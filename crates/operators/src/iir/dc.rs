@@ -1,6 +1,6 @@
 //! Filters of first order that stop one frequency: 0 Hz, or any for complex samples.
 
-use super::notch::notch_width;
+use super::notch::half_width;
 use crate::check;
 use crate::dsp::{FirSample, not_finite};
 use num_complex::Complex;
@@ -29,7 +29,7 @@ impl Default for FirstOrder {
 }
 
 impl FirstOrder {
-    /// Sets the tangent of half of the stopped width.
+    /// Sets the tangent of half the angle from the stopped frequency to the edge at −3 dB.
     fn set_width(&mut self, width: f64) {
         (self.gain, self.keep) = (1.0 / (1.0 + width), (1.0 - width) / (1.0 + width));
     }
@@ -141,7 +141,7 @@ impl ComplexNotch {
     fn prepare(&mut self) -> Result<(), Error> {
         check::finite("frequency", self.frequency.0)?;
         if self.rate_hz > 0.0 {
-            self.filter.set_width(notch_width(self.frequency.0, self.q, self.rate_hz)?);
+            self.filter.set_width((half_width(self.frequency.0, self.q, self.rate_hz)? / 2.0).tan());
             self.filter.turn = Complex::from_polar(1.0, TAU * self.frequency.0 / self.rate_hz);
         }
         Ok(())

@@ -36,7 +36,7 @@ impl Notch {
     }
 
     fn weights(&self) -> Result<BiquadWeights, Error> {
-        let width = notch_width(self.frequency.0, self.q, self.rate_hz)?;
+        let width = half_width(self.frequency.0, self.q, self.rate_hz)?.tan();
         let cos = (TAU * self.frequency.0 / self.rate_hz).cos();
         let gain = 1.0 / (1.0 + width);
         let b = [gain, -2.0 * gain * cos, gain];
@@ -44,8 +44,8 @@ impl Notch {
     }
 }
 
-/// Tangent of half the width of a notch, which must be between 0 and half of the sample rate.
-pub(super) fn notch_width(frequency_hz: f64, q: f64, rate_hz: f64) -> Result<f64, Error> {
+/// Half of the angle of a notch's width, in radians per sample. The width must be below half of the sample rate.
+pub(super) fn half_width(frequency_hz: f64, q: f64, rate_hz: f64) -> Result<f64, Error> {
     check::below_half("frequency", frequency_hz, rate_hz, "sample", "use a higher sample rate")?;
     let least_hz = 1e-6 * rate_hz;
     if frequency_hz.abs() < least_hz {
@@ -61,7 +61,7 @@ pub(super) fn notch_width(frequency_hz: f64, q: f64, rate_hz: f64) -> Result<f64
             2.0 * frequency_hz.abs() / rate_hz
         )));
     }
-    Ok((TAU * width_hz / rate_hz / 2.0).tan())
+    Ok(TAU * width_hz / rate_hz / 2.0)
 }
 
 #[operator]

@@ -7,6 +7,12 @@ use onbeat_runtime::Error;
 /// Time over which the output changes from one filter to the next, in seconds.
 const FADE_S: f64 = 0.01;
 
+/// Longest time that the next filter gets before, to forget that it was another one.
+const MOST_SETTLING_S: f64 = 0.5;
+
+/// Time constants of a decay to 1 %.
+const SETTLED: f64 = 4.6;
+
 /// Sections one after the other, in double precision, for interleaved channels of real or complex samples.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SectionFilter {
@@ -14,19 +20,43 @@ pub(super) struct SectionFilter {
     /// Whether it has filtered a sample.
     is_used: bool,
     fade: Option<Fade>,
-    /// Length of a fade, in frames.
-    length: usize,
+    /// Rate in frames.
+    rate_hz: f64,
     /// Filter that begins after the current fade.
     next: Option<Vec<BiquadWeights>>,
     floats: usize,
     not_finite: u64,
 }
 
-/// The filter before the last change, and how many frames have been filtered since.
+/// The filter before the last change, which goes on beside the new one.
 #[derive(Debug, Clone)]
 struct Fade {
     old: CascadeBank,
+    /// Frames since the change.
     frames: usize,
+    /// Frames until the fade begins, and until it ends.
+    begin: usize,
+    end: usize,
+}
+
+impl Fade {
+    fn new(old: CascadeBank, filters: &[BiquadWeights], rate_hz: f64) -> Self {
+        let radius = filters.iter().map(|filter| radius(filter.a)).fold(0.0, f64::max);
+        let settling = (SETTLED / -radius.ln()).min(MOST_SETTLING_S * rate_hz);
+        let begin = settling as usize;
+        Fade { old, frames: 0, begin, end: begin + (FADE_S * rate_hz).ceil().max(1.0) as usize }
+    }
+
+    /// Part of the new filter in the output.
+    fn part(&self) -> f32 {
+        self.frames.saturating_sub(self.begin) as f32 / (self.end - self.begin) as f32
+    }
+}
+
+/// Distance of the pole farthest from 0.
+fn radius([a1, a2]: [f64; 2]) -> f64 {
+    let under_root = a1 * a1 / 4.0 - a2;
+    if under_root < 0.0 { a2.sqrt() } else { a1.abs() / 2.0 + under_root.sqrt() }
 }
 
 impl SectionFilter {
@@ -36,14 +66,14 @@ impl SectionFilter {
         *self = SectionFilter {
             bank: Some(CascadeBank::new(filters, channels * T::FLOATS)),
             floats: T::FLOATS,
-            length: (rate_hz / channels as f64 * FADE_S).ceil().max(1.0) as usize,
+            rate_hz: rate_hz / channels as f64,
             not_finite: count,
             ..SectionFilter::default()
         };
     }
 
-    /// Changes the filters, as many as there were: the output fades from the old ones to the new ones, whose
-    /// memory begins as a copy.
+    /// Changes the filters, as many as there were. The new ones begin with a copy of the memory, and when they
+    /// have settled, the output fades to them.
     pub fn change(&mut self, filters: Vec<BiquadWeights>) {
         let Some(bank) = &mut self.bank else { return };
         if !self.is_used {
@@ -51,7 +81,7 @@ impl SectionFilter {
         } else if self.fade.is_some() {
             self.next = Some(filters);
         } else {
-            self.fade = Some(Fade { old: bank.clone(), frames: 0 });
+            self.fade = Some(Fade::new(bank.clone(), &filters, self.rate_hz));
             bank.set(&filters);
         }
     }
@@ -81,10 +111,10 @@ impl SectionFilter {
         let mut old = *sample;
         fade.old.one(&mut old);
         bank.one(sample);
-        *sample = old + (*sample - old) * (fade.frames as f32 / self.length as f32);
+        *sample = old + (*sample - old) * fade.part();
         if bank.channel() == 0 {
             fade.frames += 1;
-            if fade.frames >= self.length {
+            if fade.frames >= fade.end {
                 self.fade = None;
                 if let Some(next) = self.next.take() {
                     self.change(next);

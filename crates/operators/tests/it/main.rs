@@ -12,6 +12,7 @@ mod control;
 mod datagrams;
 mod deployed;
 mod equalizer;
+mod filters;
 mod flow;
 mod fm_chain;
 mod fm_receiver;
