@@ -17,13 +17,13 @@ use onbeat_runtime::{Decibels, Error, FiniteMemory, Hertz, Kernel, Operator, Pro
 pub struct BandPass<T: FirSample> {
     /// Lower edge of the band, in the middle of a transition, where the amplitude is halved. For complex
     /// samples it can be negative.
-    #[parameter(example = "300 Hz")]
+    #[parameter(example = "3 kHz")]
     low: Hertz,
     /// Upper edge of the band, in the middle of a transition. For complex samples it can be negative.
-    #[parameter(example = "3 kHz")]
+    #[parameter(example = "8 kHz")]
     high: Hertz,
     /// Width of each of the two transitions; narrower ones cost more computation.
-    #[parameter(above = 0, example = "200 Hz")]
+    #[parameter(above = 0, example = "2 kHz")]
     transition: Hertz,
     /// Stop-band attenuation; the pass-band ripple is equally small.
     #[parameter(default = "60 dB", min = "20 dB", max = "120 dB")]
@@ -40,8 +40,8 @@ impl<T: FirSample> BandPass<T> {
         self.edges().check()
     }
 
-    fn edges(&self) -> Edges {
-        Edges::new::<T>([self.low, self.high, self.transition], self.attenuation)
+    fn edges(&self) -> BandEdges {
+        BandEdges::new::<T>([self.low, self.high, self.transition], self.attenuation)
     }
 
     fn taps(&self, rate_hz: f64) -> Result<Taps, Error> {
@@ -59,13 +59,13 @@ impl<T: FirSample> BandPass<T> {
 pub struct BandStop<T: FirSample> {
     /// Lower edge of the stopped band, in the middle of a transition, where the amplitude is halved. For
     /// complex samples it can be negative.
-    #[parameter(example = "900 Hz")]
+    #[parameter(example = "9 kHz")]
     low: Hertz,
     /// Upper edge of the stopped band, in the middle of a transition. For complex samples it can be negative.
-    #[parameter(example = "1100 Hz")]
+    #[parameter(example = "12 kHz")]
     high: Hertz,
     /// Width of each of the two transitions; narrower ones cost more computation.
-    #[parameter(above = 0, example = "100 Hz")]
+    #[parameter(above = 0, example = "2 kHz")]
     transition: Hertz,
     /// Stop-band attenuation; the pass-band ripple is equally small.
     #[parameter(default = "60 dB", min = "20 dB", max = "120 dB")]
@@ -82,8 +82,8 @@ impl<T: FirSample> BandStop<T> {
         self.edges().check()
     }
 
-    fn edges(&self) -> Edges {
-        Edges::new::<T>([self.low, self.high, self.transition], self.attenuation)
+    fn edges(&self) -> BandEdges {
+        BandEdges::new::<T>([self.low, self.high, self.transition], self.attenuation)
     }
 
     fn taps(&self, rate_hz: f64) -> Result<Taps, Error> {
@@ -97,10 +97,10 @@ impl<T: FirSample> BandStop<T> {
 pub struct HighPass<T: FirSample> {
     /// Middle of the transition between stop band and pass band, where the amplitude is halved. Complex
     /// samples pass above it and below its negative.
-    #[parameter(above = 0, example = "300 Hz")]
+    #[parameter(above = 0, example = "3 kHz")]
     cutoff: Hertz,
     /// Width of the transition; a narrower one costs more computation.
-    #[parameter(above = 0, example = "200 Hz")]
+    #[parameter(above = 0, example = "2 kHz")]
     transition: Hertz,
     /// Stop-band attenuation; the pass-band ripple is equally small.
     #[parameter(default = "60 dB", min = "20 dB", max = "120 dB")]
@@ -142,7 +142,7 @@ const BOTH_DB: f64 = 6.0;
 
 /// A band and its transitions, in hertz.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Edges {
+pub(super) struct BandEdges {
     pub low: f64,
     pub high: f64,
     pub transition: f64,
@@ -151,10 +151,10 @@ pub(super) struct Edges {
     pub is_one_sided: bool,
 }
 
-impl Edges {
+impl BandEdges {
     fn new<T: FirSample>([low, high, transition]: [Hertz; 3], attenuation: Decibels) -> Self {
         let (low, high, transition) = (low.0, high.0, transition.0);
-        Edges { low, high, transition, attenuation_db: attenuation.0, is_one_sided: T::FLOATS == 2 }
+        BandEdges { low, high, transition, attenuation_db: attenuation.0, is_one_sided: T::FLOATS == 2 }
     }
 
     /// Checks everything that does not depend on the sample rate.
@@ -205,8 +205,7 @@ impl Edges {
         })
     }
 
-    /// Taps that stop the band, with a gain of 1 at 0 Hz, or half a sample rate from its middle if it is one
-    /// side.
+    /// Taps that stop the band, with a gain of 1 at the frequency that is farthest from it.
     pub fn stop(&self, rate_hz: f64) -> Result<Taps, Error> {
         let half = self.half(rate_hz)?;
         let [low, high] = [self.low / rate_hz, self.high / rate_hz];
@@ -214,7 +213,8 @@ impl Edges {
             Taps::turned(&stopped((high - low) / 2.0, half, self.aim_db()), (low + high) / 2.0)
         } else {
             let ideal = |n| middle(n) - (sinc(high, n) - sinc(low, n));
-            Taps::real(windowed(ideal, half, self.aim_db(), 0.0))
+            let farthest = if low + high < 0.5 { 0.5 } else { 0.0 };
+            Taps::real(windowed(ideal, half, self.aim_db(), farthest))
         })
     }
 }

@@ -33,6 +33,9 @@ pub struct FirTaps<T: FirSample> {
     said: Option<String>,
 }
 
+/// A filter, and what should be said about its delay.
+type SaidFilter<T> = (TapFilter<T>, Option<String>);
+
 impl<T: FirSample> FirTaps<T> {
     fn prepare(&mut self) -> Result<(), Error> {
         match (&self.path, self.taps.is_empty()) {
@@ -48,8 +51,7 @@ impl<T: FirSample> FirTaps<T> {
         }
     }
 
-    /// Makes the filter, with what should be said about its delay.
-    fn filter(&self, taps: &[Complex<f64>]) -> Result<(TapFilter<T>, Option<String>), Error> {
+    fn filter(&self, taps: &[Complex<f64>]) -> Result<SaidFilter<T>, Error> {
         tap_file::check(taps, T::FLOATS == 2)?;
         let (delay, said) = match self.delay {
             None => plain_delay(taps),
@@ -64,7 +66,7 @@ impl<T: FirSample> FirTaps<T> {
         Ok((TapFilter::new(Taps::around(taps, delay), self.method), said))
     }
 
-    fn of_file(&self) -> Result<Option<(TapFilter<T>, Option<String>)>, Error> {
+    fn of_file(&self) -> Result<Option<SaidFilter<T>>, Error> {
         let Some(path) = &self.path else { return Ok(None) };
         let taps = tap_file::read(path)?;
         let wrong = |error: Error| Error::new(format!("{}: {error}", path.display()));

@@ -1,7 +1,7 @@
 //! Single-sideband demodulation.
 
 use super::fir::FirMethod;
-use super::fir_bands::Edges;
+use super::fir_bands::BandEdges;
 use super::polyphase::Polyphase;
 use super::tap_filter::Taps;
 use num_complex::Complex;
@@ -46,20 +46,20 @@ pub struct SsbDemod {
     /// for its block of up to 16 times as many samples as the filter has taps; `auto`, whichever is faster.
     #[parameter(default)]
     method: FirMethod,
-    parts: Option<Box<Parts>>,
+    parts: Option<Box<SsbFilters>>,
 }
 
 /// Filters of the real and of the imaginary parts, whose difference is the output.
 #[derive(Debug, Clone)]
-struct Parts {
+struct SsbFilters {
     filters: [Polyphase<f32>; 2],
     inputs: [[f32; ROUND]; 2],
     imaginary: [f32; ROUND],
 }
 
-impl Parts {
+impl SsbFilters {
     fn new(taps: &Taps, method: FirMethod) -> Self {
-        Parts {
+        SsbFilters {
             filters: [method.filter(&taps.re, 1), method.filter(&taps.im, 1)],
             inputs: [[0.0; ROUND]; 2],
             imaginary: [0.0; ROUND],
@@ -91,12 +91,12 @@ impl SsbDemod {
         let edges = self.edges();
         edges.check()?;
         // The band must end before 0 Hz, where the other sideband begins.
-        Edges { is_one_sided: false, ..edges }.check()
+        BandEdges { is_one_sided: false, ..edges }.check()
     }
 
     /// The band of the upper sideband.
-    fn edges(&self) -> Edges {
-        Edges {
+    fn edges(&self) -> BandEdges {
+        BandEdges {
             low: self.low.0,
             high: self.high.0,
             transition: self.transition.0,
@@ -116,7 +116,7 @@ impl Kernel for SsbDemod {
         if self.sideband == Sideband::Lower {
             taps.im.iter_mut().for_each(|tap| *tap = -*tap);
         }
-        self.parts = Some(Box::new(Parts::new(&taps, self.method)));
+        self.parts = Some(Box::new(SsbFilters::new(&taps, self.method)));
         Ok(())
     }
 

@@ -41,8 +41,8 @@ pub struct Band {
     pub frequency_hz: f64,
     /// Gain in decibels, from −60 to 60; `None` for the types that have no gain.
     pub gain_db: Option<f64>,
-    /// Quality, from 0.01 to 1000. For `Peaking`, `Notch` and `BandPass`, the frequency divided by the width of the band;
-    /// for the others, how steep the slope is, without a peak up to √½.
+    /// Quality, from 0.01 to 1000. For `Peaking`, `Notch` and `BandPass`, the frequency divided by the width
+    /// of the band; for the others, how steep the slope is, without a peak up to √½.
     pub q: f64,
 }
 

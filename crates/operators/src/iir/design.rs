@@ -1,8 +1,8 @@
 //! Digital filters from analogue ones.
 //!
-//! The transformations are those of Parks and Burrus, *Digital Filter Design* (1987), chapter 7: the frequencies
-//! are prewarped, the low-pass becomes the wanted response, and the bilinear transform makes it digital. Poles
-//! and zeros stay apart until each section has its own.
+//! The transformations are those of Parks and Burrus, *Digital Filter Design* (1987), chapter 7: the
+//! frequencies are prewarped, the low-pass becomes the wanted response, and the bilinear transform makes it
+//! digital. Poles and zeros stay apart until each section has its own.
 
 use super::prototype::Prototype;
 use crate::equalizer::BiquadWeights;
@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 
 /// Response of a filter, with its edges in cycles per sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum IirShape {
     LowPass(f64),
     HighPass(f64),
     BandPass(f64, f64),
@@ -58,24 +58,24 @@ fn solutions(half: Complex<f64>, product: f64) -> [Complex<f64>; 2] {
 }
 
 /// Computes the sections of a filter.
-pub(super) fn sections(prototype: &Prototype, shape: Shape) -> Vec<BiquadWeights> {
+pub(super) fn sections(prototype: &Prototype, shape: IirShape) -> Vec<BiquadWeights> {
     let order = 2 * prototype.poles.len() + usize::from(prototype.real_pole.is_some());
     // Zeros at infinity of the prototype.
     let open = order - 2 * prototype.zeros.len();
     let (poles, zeros, at) = match shape {
-        Shape::LowPass(edge) => {
+        IirShape::LowPass(edge) => {
             let w = warped(edge);
             let poles = single(prototype, |p| bilinear(p * w), |p| bilinear_real(p * w));
             let pairs = prototype.zeros.iter().map(|z| bilinear(z * w)).collect();
             (poles, Zeros { pairs, at_one: 0, at_minus_one: open }, 0.0)
         }
-        Shape::HighPass(edge) => {
+        IirShape::HighPass(edge) => {
             let w = warped(edge);
             let poles = single(prototype, |p| bilinear(w / p), |p| bilinear_real(w / p));
             let pairs = prototype.zeros.iter().map(|z| bilinear(w / z)).collect();
             (poles, Zeros { pairs, at_one: open, at_minus_one: 0 }, 0.5)
         }
-        Shape::BandPass(low, high) => {
+        IirShape::BandPass(low, high) => {
             let [low, high] = [warped(low), warped(high)];
             let (half_width, product) = ((high - low) / 2.0, low * high);
             let both = |s: Complex<f64>| solutions(s * half_width, product);
@@ -86,7 +86,7 @@ pub(super) fn sections(prototype: &Prototype, shape: Shape) -> Vec<BiquadWeights
             };
             (double(prototype, both), zeros, product.sqrt().atan() / PI)
         }
-        Shape::BandStop(low, high) => {
+        IirShape::BandStop(low, high) => {
             let [low, high] = [warped(low), warped(high)];
             let (half_width, product) = ((high - low) / 2.0, low * high);
             let both = |s: Complex<f64>| solutions(half_width / s, product);
@@ -122,7 +122,8 @@ fn double(prototype: &Prototype, both: impl Fn(Complex<f64>) -> [Complex<f64>; 2
     pairs.chain(of_real).collect()
 }
 
-/// Gives each section its zeros, and the gain 1 at the frequency `at`; the first one has the gain of the filter.
+/// Gives each section its zeros, and the gain 1 at the frequency `at`; the first one has the gain of the
+/// filter.
 fn paired(mut poles: Vec<Poles>, mut zeros: Zeros, at: f64, gain: f64) -> Vec<BiquadWeights> {
     // The closest to the circle chooses first, so that its resonance meets the nearest zero.
     poles.sort_by(|one, other| other.radius().total_cmp(&one.radius()));

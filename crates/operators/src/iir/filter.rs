@@ -1,6 +1,6 @@
 //! Butterworth and Chebyshev filters.
 
-use super::design::{Shape, sections};
+use super::design::{IirShape, sections};
 use super::prototype::{IirFamily, Prototype};
 use super::sections::SectionFilter;
 use crate::check;
@@ -56,15 +56,15 @@ pub struct Iir<T: FirSample> {
     /// Upper edge of a band filter.
     #[parameter(above = 0, settable)]
     high: Option<Hertz>,
-    /// Ripple in the pass band of a `chebyshev1` filter, from 0.001 to 20 dB: its gain is between −`ripple` and
-    /// 0 dB there.
+    /// Ripple in the pass band of a `chebyshev1` filter, from 0.001 to 20 dB: its gain is between −`ripple`
+    /// and 0 dB there.
     #[parameter(min = "0.001 dB", max = "20 dB")]
     ripple: Option<Decibels>,
     /// Attenuation in the stop band of a `chebyshev2` filter, from 3 to 200 dB.
     #[parameter(min = "3 dB", max = "200 dB")]
     attenuation: Option<Decibels>,
-    /// Number of interleaved channels, from 1 to 64; the sample rate of a channel is that of the stream divided
-    /// by it.
+    /// Number of interleaved channels, from 1 to 64; the sample rate of a channel is that of the stream
+    /// divided by it.
     #[parameter(default = 1, min = 1, max = 64)]
     channels: usize,
     /// Rate of a channel; 0 before it is known.
@@ -141,10 +141,10 @@ impl<T: FirSample> Iir<T> {
             Ok([low, high])
         };
         let shape = match self.response {
-            IirResponse::LowPass => Shape::LowPass(self.share("cutoff", self.cutoff)?),
-            IirResponse::HighPass => Shape::HighPass(self.share("cutoff", self.cutoff)?),
-            IirResponse::BandPass => band().map(|[low, high]| Shape::BandPass(low, high))?,
-            IirResponse::BandStop => band().map(|[low, high]| Shape::BandStop(low, high))?,
+            IirResponse::LowPass => IirShape::LowPass(self.share("cutoff", self.cutoff)?),
+            IirResponse::HighPass => IirShape::HighPass(self.share("cutoff", self.cutoff)?),
+            IirResponse::BandPass => band().map(|[low, high]| IirShape::BandPass(low, high))?,
+            IirResponse::BandStop => band().map(|[low, high]| IirShape::BandStop(low, high))?,
         };
         let ripple = self.ripple.or(self.attenuation).map_or(0.0, |db| db.0);
         Ok(sections(&Prototype::new(self.family, self.order, ripple), shape))

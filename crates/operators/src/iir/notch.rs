@@ -17,8 +17,8 @@ pub struct Notch {
     /// gain of −3 dB.
     #[parameter(default = 30.0, min = 0.1, max = 10000, settable)]
     q: f64,
-    /// Number of interleaved channels, from 1 to 64; the sample rate of a channel is that of the stream divided
-    /// by it.
+    /// Number of interleaved channels, from 1 to 64; the sample rate of a channel is that of the stream
+    /// divided by it.
     #[parameter(default = 1, min = 1, max = 64)]
     channels: usize,
     /// Rate of a channel; 0 before it is known.
@@ -44,7 +44,8 @@ impl Notch {
     }
 }
 
-/// Half of the angle of a notch's width, in radians per sample. The width must be below half of the sample rate.
+/// Half of the angle of a notch's width, in radians per sample. The width must be below half of the sample
+/// rate.
 pub(super) fn half_width(frequency_hz: f64, q: f64, rate_hz: f64) -> Result<f64, Error> {
     check::below_half("frequency", frequency_hz, rate_hz, "sample", "use a higher sample rate")?;
     let least_hz = 1e-6 * rate_hz;

@@ -1,8 +1,8 @@
 //! Analogue low-pass filters with an edge at 1 radian per second.
 //!
-//! The poles are those of T. W. Parks and C. S. Burrus, *Digital Filter Design* (1987), chapter 7. We wrote the
-//! designs ourselves: of the available crates, iir_filters 0.1 has Butterworth filters only, and sci-rs 0.4 stops
-//! with a panic for Chebyshev filters.
+//! The poles are those of T. W. Parks and C. S. Burrus, *Digital Filter Design* (1987), chapter 7. We wrote
+//! the designs ourselves: of the available crates, iir_filters 0.1 has Butterworth filters only, and sci-rs
+//! 0.4 stops with a panic for Chebyshev filters.
 
 use num_complex::Complex;
 use schemars::JsonSchema;
@@ -22,8 +22,8 @@ pub enum IirFamily {
     Chebyshev2,
 }
 
-/// Poles and zeros that are not real, one of each conjugate pair, and the real pole of an odd order. Zeros that
-/// are missing are at infinity.
+/// Poles and zeros that are not real, one of each conjugate pair, and the real pole of an odd order. Zeros
+/// that are missing are at infinity.
 #[derive(Debug, Clone)]
 pub(super) struct Prototype {
     pub poles: Vec<Complex<f64>>,
@@ -34,8 +34,8 @@ pub(super) struct Prototype {
 }
 
 impl Prototype {
-    /// A filter of this order. `ripple_db` is the ripple in the pass band of a Chebyshev filter of the first kind,
-    /// or the attenuation of one of the second kind.
+    /// A filter of this order. `ripple_db` is the ripple in the pass band of a Chebyshev filter of the first
+    /// kind, or the attenuation of one of the second kind.
     pub fn new(family: IirFamily, order: usize, ripple_db: f64) -> Self {
         // The angles from the real axis to the poles of one side.
         let angles = (1..=order / 2).map(|n| PI * (2 * n - 1 + order % 2) as f64 / (2 * order) as f64);

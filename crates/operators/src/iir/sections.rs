@@ -72,8 +72,8 @@ impl SectionFilter {
         };
     }
 
-    /// Changes the filters, as many as there were. The new ones begin with a copy of the memory, and when they
-    /// have settled, the output fades to them.
+    /// Changes the filters, as many as there were. The new ones begin with a copy of the memory, and when
+    /// they have settled, the output fades to them.
     pub fn change(&mut self, filters: Vec<BiquadWeights>) {
         let Some(bank) = &mut self.bank else { return };
         if !self.is_used {
