@@ -2,8 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::{RATE_HZ, complex, complex_difference, difference, driven, level_db, output, real};
+use bytemuck::Zeroable;
 use num_complex::Complex;
-use onbeat_operators::dsp::{BandPass, BandStop, HighPass};
+use onbeat_operators::dsp::{BandPass, BandStop, HighPass, SsbDemod};
 use onbeat_runtime::{Declared, Kernel};
 
 const BAND: &str = "low = '3 kHz'\nhigh = '8 kHz'\ntransition = '2 kHz'";
@@ -153,6 +154,33 @@ fn complex_bands_can_be_anywhere() {
     // The impulse stays on its sample.
     let peak = (0..4001).max_by(|a, b| impulse[*a].norm().total_cmp(&impulse[*b].norm())).unwrap();
     assert_eq!(peak, 2000);
+}
+
+/// A worker that takes over in the middle of a stream computes what another one would have.
+#[test]
+fn streams_can_be_continued_anywhere() {
+    fn check<K: Kernel<In = Complex<f32>> + Declared>(text: &str)
+    where
+        K::Out: PartialEq + std::fmt::Debug,
+    {
+        let (input, whole) = (complex(), output::<K>(text, RATE_HZ, &complex()));
+        let mut kernel = K::with(text).unwrap();
+        kernel.start(RATE_HZ).unwrap();
+        let mut kernel = kernel.replica().unwrap();
+        let mut buffer = vec![K::Out::zeroed(); 600];
+        kernel.process(&input[..77], &mut buffer);
+        let finite = kernel.finite().unwrap();
+        let memory = finite.memory();
+        finite.resume(200);
+        let done = kernel.process(&input[200..], &mut buffer);
+        assert_eq!((done.consumed, done.produced), (400, 400 - memory / 2));
+        assert_eq!(buffer[memory / 2..done.produced], whole[200 + memory / 2..600 - memory / 2], "{text}");
+        assert!(K::with(&format!("{text}\nmethod = 'fft'")).unwrap().finite().is_none());
+    }
+    check::<BandPass<Complex<f32>>>(LEFT);
+    check::<BandStop<Complex<f32>>>(LEFT);
+    check::<HighPass<Complex<f32>>>(HIGH);
+    check::<SsbDemod>("low = 1500\nhigh = 6000\ntransition = 2000");
 }
 
 #[test]
