@@ -1,7 +1,7 @@
 //! The implementation of `Declared`.
 
 use crate::attributes::{Comment, Start, comment, paragraphs, summary};
-use crate::fields::{ParameterField, PortField, sorted};
+use crate::fields::{ParameterField, PortField, is_option, sorted};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, PathArguments, Result, Type};
@@ -281,14 +281,27 @@ fn port(port: &PortField) -> TokenStream {
 fn filled(parameter: &ParameterField) -> TokenStream {
     let field = &parameter.field;
     match &parameter.folder {
+        Some(method) if is_option(&parameter.holds) => {
+            quote!(#field: parameters.#field.as_ref().map(|path| folders.#method(path)))
+        }
         Some(method) => quote!(#field: folders.#method(&parameters.#field)),
         None => quote!(#field: ::core::clone::Clone::clone(&parameters.#field)),
     }
 }
 
+/// Reads a new value; one of an optional parameter is there.
+fn read(parameter: &ParameterField) -> TokenStream {
+    let inner = inner(&parameter.holds);
+    if is_option(&parameter.holds) {
+        quote!(::core::option::Option::Some(value.read::<#inner>(name)?))
+    } else {
+        quote!(value.read(name)?)
+    }
+}
+
 fn set(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream {
     let ParameterField { field, holds, .. } = parameter;
-    let (name, check) = (word(field), check_name(field));
+    let (name, check, read) = (word(field), check_name(field), read(parameter));
     let last = match prepare {
         None => quote! {
             self.#field = new;
@@ -306,7 +319,7 @@ fn set(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream
     };
     quote! {
         #name => {
-            let new: #holds = value.read(name)?;
+            let new: #holds = #read;
             #check(&new)?;
             #last
         }
@@ -315,11 +328,11 @@ fn set(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream
 
 fn change(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream {
     let ParameterField { field, holds, .. } = parameter;
-    let (name, check) = (word(field), check_name(field));
+    let (name, check, read) = (word(field), check_name(field), read(parameter));
     let last = prepare.map_or_else(|| quote!(Ok(())), |prepare| quote!((#prepare)(it)));
     quote! {
         #name => {
-            let new: #holds = value.read(name)?;
+            let new: #holds = #read;
             #check(&new)?;
             ::onbeat::tried(self, move |it: &mut Self| {
                 it.#field = ::core::clone::Clone::clone(&new);

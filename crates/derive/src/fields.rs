@@ -42,8 +42,13 @@ pub struct ParameterField {
 impl ParameterField {
     /// Whether a file may leave it out.
     pub fn is_optional(&self) -> bool {
-        self.default.is_some() || last_name(&self.holds).is_some_and(|name| name == "Option")
+        self.default.is_some() || is_option(&self.holds)
     }
+}
+
+/// Whether the type is an `Option`.
+pub fn is_option(of: &Type) -> bool {
+    last_name(of).is_some_and(|name| name == "Option")
 }
 
 /// Sorts the fields of a struct.

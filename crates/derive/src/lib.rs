@@ -23,14 +23,15 @@ use syn::{DeriveInput, ItemImpl, parse_macro_input};
 ///   optional; a text is read like one in a file (`default = "20 ms"`), and `default` alone takes the
 ///   `Default` of the type. `min`, `max`, `above` and `below` limit it, again with units. `settable` lets it
 ///   change during a run. `example = value` is its value in the example of the kind. `input` and `output`
-///   make a path begin at the folder of input files, or at that of output files.
+///   make a path (a `PathBuf`, or an `Option` of one) begin at the folder of input files, or at that of
+///   output files.
 /// - All other fields are state, and begin with their `Default`.
 ///
 /// `#[operator(name = "x", summary = "...", about = EXPRESSION, prepare = Self::function)]` on the struct
 /// gives the name of the kind (default: that of the struct, in lower case), its summary of one line (default:
-/// the first paragraph of the struct's comment), what a user must know (default: the rest of the comment), and
-/// a function that is called when an operator has been made and after each change of a parameter. It computes
-/// what depends on several parameters, and can refuse them: `fn(&mut Self) -> Result<(), Error>`.
+/// the first paragraph of the struct's comment), what a user must know (default: the rest of the comment),
+/// and a function that is called when an operator has been made and after each change of a parameter. It
+/// computes what depends on several parameters, and can refuse them: `fn(&mut Self) -> Result<(), Error>`.
 #[proc_macro_derive(Operator, attributes(operator, parameter, port))]
 pub fn derive_operator(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

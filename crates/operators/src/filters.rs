@@ -1,8 +1,8 @@
 //! Operator kinds of the signal-processing kernels.
 
 use crate::dsp::{
-    Agc, Deemphasis, FirDecimator, FirMethod, FirSample, GainSample, Magnitude, QuadDemod, Quality,
-    Resampler, Saxpy, Shift,
+    Agc, AmDemod, BandPass, BandStop, Deemphasis, FirDecimator, FirMethod, FirSample, FirTaps, GainSample,
+    HighPass, IqBalance, Magnitude, QuadDemod, Quality, Resampler, Saxpy, Shift, SsbDemod,
 };
 use num_complex::Complex;
 use onbeat_runtime::{Decibels, Error, Folders, Hertz, InPlace, Kind, Registry, Seconds, Stream};
@@ -232,6 +232,17 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
             .about(include_str!("about/fir.md")),
     );
     registry.add(Kind::new("fir.decimate.real", fir, "factor = 4", decimate::<f32>));
+    registry.add(Kind::kernel::<BandPass<Complex<f32>>>());
+    registry.add(Kind::kernel::<BandPass<f32>>().named("fir.band_pass.real"));
+    registry.add(Kind::kernel::<BandStop<Complex<f32>>>());
+    registry.add(Kind::kernel::<BandStop<f32>>().named("fir.band_stop.real"));
+    registry.add(Kind::kernel::<HighPass<Complex<f32>>>());
+    registry.add(Kind::kernel::<HighPass<f32>>().named("fir.high_pass.real"));
+    registry.add(Kind::operator::<FirTaps<Complex<f32>>>());
+    registry.add(Kind::operator::<FirTaps<f32>>().named("fir.taps.real"));
+    registry.add(Kind::kernel::<AmDemod>());
+    registry.add(Kind::kernel::<SsbDemod>());
+    registry.add(Kind::map::<IqBalance>());
     let text = "automatic gain control";
     registry.add(Kind::new("agc", text, "target = 0.25", agc::<f32>).about(include_str!("about/agc.md")));
     registry.add(Kind::new("agc.complex", text, "target = 0.25", agc::<Complex<f32>>));

@@ -26,8 +26,19 @@
 //! | `freq.shift` | complex | shifts every frequency: [`dsp::Shift`] |
 //! | `fir.filter`, `fir.filter.real` | complex, real | low-pass filter: [`dsp::FirDecimator`] |
 //! | `fir.decimate`, `fir.decimate.real` | complex, real | low-pass filter with decimation |
+//! | `fir.band_pass`, `fir.band_pass.real` | complex, real | passes a band: [`dsp::BandPass`] |
+//! | `fir.band_stop`, `fir.band_stop.real` | complex, real | stops a band: [`dsp::BandStop`] |
+//! | `fir.high_pass`, `fir.high_pass.real` | complex, real | high-pass filter: [`dsp::HighPass`] |
+//! | `fir.taps`, `fir.taps.real` | complex, real | filter with given taps: [`dsp::FirTaps`] |
 //! | `magnitude` | complex → real | magnitude or power: [`dsp::Magnitude`] |
 //! | `quad.demod` | complex → real | frequency demodulation: [`dsp::QuadDemod`] |
+//! | `am.demod` | complex → real | amplitude demodulation: [`dsp::AmDemod`] |
+//! | `ssb.demod` | complex → real | single-sideband demodulation: [`dsp::SsbDemod`] |
+//! | `iq.balance` | complex | corrects I/Q imbalance: [`dsp::IqBalance`] |
+//! | `dc.block`, `dc.block.complex` | real, complex | removes a constant: [`iir::DcBlock`] |
+//! | `notch`, `notch.complex` | real, complex | stops one frequency: [`iir::Notch`], [`iir::ComplexNotch`] |
+//! | `iir`, `iir.complex` | real, complex | Butterworth and Chebyshev filters: [`iir::Iir`] |
+//! | `iir.sos`, `iir.sos.complex` | real, complex | recursive filter with given coefficients: [`iir::Sos`] |
 //! | `deemphasis` | real | treble cut of an FM receiver: [`dsp::Deemphasis`] |
 //! | `equalizer` | real | cascade of filters of second order: [`equalizer::Equalizer`] |
 //! | `resample`, `resample.complex` | real, complex | changes the sample rate: [`dsp::Resampler`] |
@@ -116,6 +127,7 @@ pub mod flow;
 mod flush_timer;
 mod format;
 pub mod generators;
+pub mod iir;
 pub mod image;
 mod iq;
 pub mod lanes;
@@ -207,6 +219,7 @@ pub fn registry() -> Registry {
     mode_s::add_kinds(&mut registry);
     squelch::add_kinds(&mut registry);
     filters::add_kinds(&mut registry);
+    iir::add_kinds(&mut registry);
     spectral::add_kinds(&mut registry);
     waterfall::add_kinds(&mut registry);
     image::add_kinds(&mut registry);

@@ -8,10 +8,11 @@ mod harness;
 use harness::{fast, recording, run, watched};
 use num_complex::Complex;
 use onbeat_operators::dsp::{
-    Agc, Deemphasis, FilterBank, FirDecimator, FirMethod, Magnitude, QuadDemod, Quality, Resampler, Saxpy,
-    Shift,
+    Agc, AmDemod, BandPass, Deemphasis, FilterBank, FirDecimator, FirMethod, FirTaps, IqBalance, Magnitude,
+    QuadDemod, Quality, Resampler, Saxpy, Shift, SsbDemod,
 };
 use onbeat_operators::equalizer::{Band, BandType, Equalizer};
+use onbeat_operators::iir::{ComplexNotch, DcBlock, Iir, Notch};
 use onbeat_operators::image::{Blur, FromBytes, PerFrame, Reduce, Threshold, ToBytes};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
@@ -23,7 +24,7 @@ use onbeat_operators::{
     TcpSink, TcpSource, Throttle, TimeColumn, Timer, UdpSink, UdpSource, WavSink, WavSource,
 };
 use onbeat_runtime::testing::{Feed, Trial};
-use onbeat_runtime::{Chunk, Combined, Graph, InPlace, Message, Options, Pace, Stream};
+use onbeat_runtime::{Chunk, Combined, Declared, Graph, InPlace, Message, Options, Pace, Stream};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::io::{Read, Write};
@@ -119,6 +120,7 @@ fn nothing_is_allocated_once_samples_flow() {
     watched(|| {
         let folder = tempfile::tempdir().unwrap();
         receiver(folder.path());
+        filters(folder.path());
         channels(folder.path());
         spectra(folder.path());
         images(folder.path());
@@ -208,6 +210,43 @@ fn receiver(folder: &Path) {
         ("count", "both"),
         ("both", "work"),
         ("work", "numbers-end"),
+    ]);
+    steady.run();
+}
+
+fn filters(folder: &Path) {
+    let iq = recording(SAMPLES).write(folder);
+    let mut steady = Steady::new::<Chunk<f32>>("filters", CHUNKS);
+    let graph = &mut steady.graph;
+    graph.add("iq", SigmfSource::new(iq).repeat(REPEAT).pace(Pace::Fast));
+    graph.add("balance", InPlace::new(IqBalance::with("").unwrap()));
+    graph.add("block", InPlace::new(DcBlock::<C32>::with("").unwrap()));
+    graph.add("carrier", InPlace::new(ComplexNotch::with("frequency = 9000").unwrap()));
+    let band = "low = -9000\nhigh = 12000\ntransition = 5000";
+    graph.add("band", Stream::new(BandPass::<C32>::with(band).unwrap()));
+    let blocks = format!("{band}\nmethod = \"fft\"");
+    graph.add("blocks", Stream::new(BandPass::<C32>::with(&blocks).unwrap()));
+    graph.add("taps", FirTaps::<C32>::with("taps = [[0, 1], 2, 3]\ndelay = 0").unwrap());
+    graph.add("am", Stream::new(AmDemod::with("").unwrap()));
+    graph.add("ssb", Stream::new(SsbDemod::with("transition = 500").unwrap()));
+    let edge = "response = \"high-pass\"\ncutoff = 300\norder = 9";
+    graph.add("edge", InPlace::new(Iir::<f32>::with(edge).unwrap()));
+    graph.add("hum", InPlace::new(Notch::with("frequency = 50").unwrap()));
+    graph.add("sum", Combined::new(Add {}));
+    steady.connect(&[
+        ("iq", "balance"),
+        ("balance", "block"),
+        ("block", "carrier"),
+        ("carrier", "band"),
+        ("band", "blocks"),
+        ("blocks", "taps"),
+        ("taps", "am"),
+        ("taps", "ssb"),
+        ("am", "edge"),
+        ("ssb", "hum"),
+        ("edge", "sum.a"),
+        ("hum", "sum.b"),
+        ("sum", "watch"),
     ]);
     steady.run();
 }

@@ -1,4 +1,4 @@
-//! Design of low-pass filters: a windowed sinc with Kaiser's window.
+//! Design of filters with linear phase: windowed sincs with Kaiser's window.
 //!
 //! The formulas are those of J. F. Kaiser, "Nonrecursive digital filter design using the I0-sinh window
 //! function" (1974), as in Oppenheim and Schafer, *Discrete-Time Signal Processing*, section 7.5.
@@ -10,7 +10,7 @@ use onbeat_runtime::Error;
 use crate::check;
 
 /// The most taps of a filter. A transition that needs more is almost always a mistake in the unit.
-const MOST_TAPS: usize = 16_383;
+pub(super) const MOST_TAPS: usize = 16_383;
 
 /// Kaiser's formulas are fits and fall short by up to 2 dB. The design aims this many decibels deeper.
 const MARGIN_DB: f64 = 2.5;
@@ -49,17 +49,22 @@ impl LowPass {
 
     /// Computes the taps for a sample rate: an odd number, symmetric, with sum 1.
     pub(super) fn taps(&self, rate_hz: f64) -> Result<Vec<f64>, Error> {
-        let half = half_length(self.transition_hz / rate_hz, self.attenuation_db);
-        if half > (MOST_TAPS / 2) as f64 {
-            return Err(Error::new(format!(
-                "`transition` is {}: at {rate_hz} samples per second the filter would need {:.0} taps, and \
-                 {MOST_TAPS} is the limit; give a wider transition, or decimate in two steps",
-                self.transition_hz,
-                2.0 * half + 1.0
-            )));
-        }
-        Ok(windowed_sinc(self.cutoff_hz / rate_hz, half as usize, self.attenuation_db))
+        let half = limited_half(self.transition_hz, self.attenuation_db, rate_hz)?;
+        Ok(windowed_sinc(self.cutoff_hz / rate_hz, half, self.attenuation_db))
     }
+}
+
+/// Taps on each side of the middle one for a transition in hertz.
+pub(super) fn limited_half(transition_hz: f64, attenuation_db: f64, rate_hz: f64) -> Result<usize, Error> {
+    let half = half_length(transition_hz / rate_hz, attenuation_db);
+    if half > (MOST_TAPS / 2) as f64 {
+        return Err(Error::new(format!(
+            "`transition` is {transition_hz}: at {rate_hz} samples per second the filter would need {:.0} taps, \
+             and {MOST_TAPS} is the limit; give a wider transition, or decimate in two steps",
+            2.0 * half + 1.0
+        )));
+    }
+    Ok(half as usize)
 }
 
 /// Taps on each side of the middle one for a transition in cycles per sample; a whole number.
@@ -71,6 +76,22 @@ pub(super) fn half_length(transition: f64, attenuation_db: f64) -> f64 {
 
 /// Computes a low-pass of `2 * half + 1` taps and sum 1, with the cutoff in cycles per sample.
 pub(super) fn windowed_sinc(cutoff: f64, half: usize, attenuation_db: f64) -> Vec<f64> {
+    windowed(|n| sinc(cutoff, n), half, attenuation_db, 0.0)
+}
+
+/// Tap `n` from the middle of the ideal low-pass, with the cutoff in cycles per sample.
+pub(super) fn sinc(cutoff: f64, n: usize) -> f64 {
+    if n == 0 { 2.0 * cutoff } else { (2.0 * PI * cutoff * n as f64).sin() / (PI * n as f64) }
+}
+
+/// Puts Kaiser's window on a symmetric ideal filter, given by its taps from the middle on. The gain is 1 at
+/// the frequency `unity`, in cycles per sample.
+pub(super) fn windowed(
+    ideal: impl Fn(usize) -> f64,
+    half: usize,
+    attenuation_db: f64,
+    unity: f64,
+) -> Vec<f64> {
     let a = attenuation_db + MARGIN_DB;
     let beta = match a {
         a if a > 50.0 => 0.1102 * (a - 8.7),
@@ -78,13 +99,13 @@ pub(super) fn windowed_sinc(cutoff: f64, half: usize, attenuation_db: f64) -> Ve
         _ => 0.0,
     };
     let side = |n: usize| {
-        let sinc = if n == 0 { 2.0 * cutoff } else { (2.0 * PI * cutoff * n as f64).sin() / (PI * n as f64) };
         let x = n as f64 / half as f64;
-        sinc * bessel_i0(beta * (1.0 - x * x).sqrt())
+        ideal(n) * bessel_i0(beta * (1.0 - x * x).sqrt())
     };
     let right: Vec<f64> = (0..=half).map(side).collect();
-    let sum = right[0] + 2.0 * right[1..].iter().sum::<f64>();
-    right[1..].iter().rev().chain(&right).map(|tap| tap / sum).collect()
+    let at_unity = |(n, tap): (usize, &f64)| tap * (2.0 * PI * unity * n as f64).cos();
+    let gain = right[0] + 2.0 * right.iter().enumerate().skip(1).map(at_unity).sum::<f64>();
+    right[1..].iter().rev().chain(&right).map(|tap| tap / gain).collect()
 }
 
 /// The modified Bessel function of the first kind and order zero, by its power series.

@@ -108,8 +108,14 @@ impl<T: FirSample> FirDecimator<T> {
     }
 
     fn filter(&self, taps: &[f64]) -> Polyphase<T> {
-        let factor = self.factor as usize;
-        match self.method {
+        self.method.filter(taps, self.factor as usize)
+    }
+}
+
+impl FirMethod {
+    /// Makes a filter of an odd number of taps that keeps every `factor`-th output.
+    pub(super) fn filter<T: FirSample>(self, taps: &[f64], factor: usize) -> Polyphase<T> {
+        match self {
             FirMethod::Fft => Polyphase::in_blocks(taps, factor),
             FirMethod::Auto if taps.len() >= LONG * factor => Polyphase::in_blocks(taps, factor),
             FirMethod::Direct | FirMethod::Auto => Polyphase::new(taps, 1, factor),

@@ -26,6 +26,10 @@ pub enum BandType {
     HighPass,
     /// Nothing at the frequency, 0 dB far from it.
     Notch,
+    /// 0 dB at the frequency, falling by 6 dB per octave on both sides far from it.
+    BandPass,
+    /// 0 dB everywhere; the phase turns by 180 degrees at the frequency, and by 360 above it.
+    AllPass,
 }
 
 /// One band of an [`Equalizer`](super::Equalizer): a filter of second order.
@@ -35,17 +39,17 @@ pub struct Band {
     pub shape: BandType,
     /// Centre, corner or middle of the slope, in hertz.
     pub frequency_hz: f64,
-    /// Gain in decibels, from −60 to 60; `None` for the three types that have no gain.
+    /// Gain in decibels, from −60 to 60; `None` for the types that have no gain.
     pub gain_db: Option<f64>,
-    /// Quality, from 0.01 to 1000. For `Peaking` and `Notch`, the frequency divided by the width of the band;
-    /// for the others, how steep the slope is, without a peak up to √½.
+    /// Quality, from 0.01 to 1000. For `Peaking`, `Notch` and `BandPass`, the frequency divided by the width
+    /// of the band; for the others, how steep the slope is, without a peak up to √½.
     pub q: f64,
 }
 
 /// Weights of a filter of second order, of the inputs (`b`) and of the outputs (`a`), the newest first. That
 /// of the newest output is 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct BiquadWeights {
+pub(crate) struct BiquadWeights {
     pub b: [f64; 3],
     pub a: [f64; 2],
 }
@@ -115,6 +119,8 @@ impl Band {
             BandType::LowPass => ([(1.0 - cos) / 2.0, 1.0 - cos, (1.0 - cos) / 2.0], plain),
             BandType::HighPass => ([(1.0 + cos) / 2.0, -1.0 - cos, (1.0 + cos) / 2.0], plain),
             BandType::Notch => ([1.0, -2.0 * cos, 1.0], plain),
+            BandType::BandPass => ([alpha, 0.0, -alpha], plain),
+            BandType::AllPass => ([1.0 - alpha, -2.0 * cos, 1.0 + alpha], plain),
         };
         Ok(BiquadWeights { b: b.map(|b| b / a[0]), a: [a[1] / a[0], a[2] / a[0]] })
     }

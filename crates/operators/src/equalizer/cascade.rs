@@ -47,12 +47,23 @@ impl Cascade {
     /// Creates the filters of one or two channels. Filters that change nothing fill up the vectors.
     pub fn new(filters: &[BiquadWeights], channels: usize) -> Self {
         let lanes = (filters.len() * channels).next_power_of_two().max(8);
-        let of = |lane: usize| filters.get(lane / channels).unwrap_or(&BiquadWeights::IDENTITY);
-        Cascade {
+        let empty = || vec![0.0; lanes];
+        let mut cascade = Cascade {
             channels,
-            b: std::array::from_fn(|at| (0..lanes).map(|lane| of(lane).b[at]).collect()),
-            a: std::array::from_fn(|at| (0..lanes).map(|lane| of(lane).a[at]).collect()),
-            state: std::array::from_fn(|_| vec![0.0; lanes]),
+            b: std::array::from_fn(|_| empty()),
+            a: std::array::from_fn(|_| empty()),
+            state: std::array::from_fn(|_| empty()),
+        };
+        cascade.set(filters);
+        cascade
+    }
+
+    /// Changes the filters and keeps their memory.
+    pub fn set(&mut self, filters: &[BiquadWeights]) {
+        for lane in 0..self.b[0].len() {
+            let weights = filters.get(lane / self.channels).unwrap_or(&BiquadWeights::IDENTITY);
+            self.b.iter_mut().zip(weights.b).for_each(|(lanes, weight)| lanes[lane] = weight);
+            self.a.iter_mut().zip(weights.a).for_each(|(lanes, weight)| lanes[lane] = weight);
         }
     }
 

@@ -35,8 +35,8 @@ struct EqualizerParameters {
     #[serde(default = "one")]
     channels: usize,
     /// The filters, from 1 to 32, each with a `type` (`peaking`, `low-shelf`, `high-shelf`, `low-pass`,
-    /// `high-pass`, `notch`), a `frequency`, for the first three types a `gain`, and `q`, the quality, 0.71
-    /// if it is left out.
+    /// `high-pass`, `notch`, `band-pass`, `all-pass`), a `frequency`, for the first three types a `gain`, and
+    /// `q`, the quality, 0.71 if it is left out.
     bands: Vec<BandParameters>,
 }
 
@@ -55,7 +55,7 @@ fn equalizer(p: &EqualizerParameters, _: &Folders) -> Result<InPlace<Equalizer>,
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    let text = "cascade of peaking, shelf, low pass, high pass and notch filters";
+    let text = "cascade of peaking, shelf, pass and notch filters";
     let example = "bands = [{ type = \"low-shelf\", frequency = \"100 Hz\", gain = \"3 dB\" }, \
                    { type = \"peaking\", frequency = \"2 kHz\", gain = \"-4 dB\", q = 1.5 }]";
     registry

@@ -6,19 +6,20 @@
 //! | [`Equalizer`] | several bands one after the other: `equalizer` |
 
 mod band;
+mod bank;
 mod cascade;
 mod kinds;
 
+pub(crate) use band::BiquadWeights;
 pub use band::{Band, BandType};
+pub(crate) use bank::CascadeBank;
 pub(crate) use kinds::add_kinds;
 
 use crate::check;
-use crate::vectors::Vectors;
-use cascade::{Cascade, CascadeLoop};
 use onbeat_runtime::{Error, Map};
 
 /// Most bands. More would not fit the processor's registers.
-const MOST_BANDS: usize = 32;
+pub(crate) const MOST_BANDS: usize = 32;
 
 #[doc = include_str!("../about/equalizer.md")]
 ///
@@ -36,13 +37,10 @@ const MOST_BANDS: usize = 32;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Equalizer {
-    vectors: Vectors,
     channels: usize,
     bands: Vec<Band>,
-    /// The filters of channels 0 and 1, 2 and 3, and so on.
-    cascades: Vec<Cascade>,
-    /// Channel of the next sample.
-    channel: usize,
+    /// The filters, once the sample rate is known.
+    bank: Option<CascadeBank>,
     not_finite: u64,
 }
 
@@ -61,16 +59,7 @@ impl Equalizer {
             )));
         }
         bands.iter().enumerate().try_for_each(|(number, band)| band.check(number))?;
-        let (vectors, cascades) = (Vectors::new(), Vec::new());
-        Ok(Equalizer { vectors, channels, bands, cascades, channel: 0, not_finite: 0 })
-    }
-
-    /// Filters samples up to the begin of a frame, or those of the last frame.
-    fn part(&mut self, samples: &mut [f32]) {
-        for sample in samples {
-            self.cascades[self.channel / 2].one(self.channel % 2, sample);
-            self.channel = (self.channel + 1) % self.channels;
-        }
+        Ok(Equalizer { channels, bands, bank: None, not_finite: 0 })
     }
 }
 
@@ -82,9 +71,7 @@ impl Map for Equalizer {
         let rate_hz = rate_hz / self.channels as f64;
         let weights = |(number, band): (usize, &Band)| band.weights(number, rate_hz);
         let filters = self.bands.iter().enumerate().map(weights).collect::<Result<Vec<_>, _>>()?;
-        let group = |first: usize| Cascade::new(&filters, (self.channels - first).min(2));
-        self.cascades = (0..self.channels).step_by(2).map(group).collect();
-        self.channel = 0;
+        self.bank = Some(CascadeBank::new(&filters, self.channels));
         Ok(())
     }
 
@@ -93,17 +80,9 @@ impl Map for Equalizer {
             *x = 0.0;
             self.not_finite += 1;
         }
-        let into_frame = ((self.channels - self.channel) % self.channels).min(samples.len());
-        let (first, samples) = samples.split_at_mut(into_frame);
-        self.part(first);
-        let (frames, last) = samples.split_at_mut(samples.len() / self.channels * self.channels);
-        if !frames.is_empty() {
-            for (group, cascade) in self.cascades.iter_mut().enumerate() {
-                let samples = &mut frames[2 * group..];
-                self.vectors.run(CascadeLoop { cascade, samples, stride: self.channels });
-            }
+        if let Some(bank) = &mut self.bank {
+            bank.run(samples);
         }
-        self.part(last);
     }
 
     fn note(&self) -> Option<String> {

@@ -12,7 +12,7 @@ pub(super) const WRITTEN: usize = 192;
 
 /// Contents of a header.
 #[derive(Debug, PartialEq)]
-pub(super) struct NpyHeader {
+pub(crate) struct NpyHeader {
     pub coding: Coding,
     /// Components of a sample: 2 for a complex one.
     pub parts: usize,

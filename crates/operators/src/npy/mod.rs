@@ -10,6 +10,7 @@ mod header;
 mod sink;
 mod source;
 
+pub(crate) use header::NpyHeader;
 pub use sink::NpySink;
 pub use source::NpySource;
 

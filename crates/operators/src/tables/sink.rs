@@ -4,9 +4,11 @@ use super::check_columns;
 use super::format::{Decimal, TableFormat, comma};
 use super::row_writer::RowWriter;
 use crate::flush_timer::FlushTimer;
-use crate::lanes::{Aligned, channel_inputs, one_or_all, show_inputs};
+use crate::lanes::{channel_inputs, one_or_all, show_inputs};
 use crate::part::not_restartable;
-use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step};
+use onbeat_runtime::{
+    Aligned, Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -26,6 +26,8 @@ fn analogue(band: &Band) -> [[f64; 3]; 2] {
         BandType::LowPass => [[0.0, 0.0, 1.0], plain],
         BandType::HighPass => [[1.0, 0.0, 0.0], plain],
         BandType::Notch => [[1.0, 0.0, 1.0], plain],
+        BandType::BandPass => [[0.0, 1.0 / q, 0.0], plain],
+        BandType::AllPass => [[1.0, -1.0 / q, 1.0], plain],
         BandType::Peaking => [[1.0, a / q, 1.0], [1.0, 1.0 / (a * q), 1.0]],
         BandType::LowShelf => [[a, a * slope, a * a], [a, slope, 1.0]],
         BandType::HighShelf => [[a * a, a * slope, a], [1.0, slope, a]],
@@ -87,6 +89,8 @@ fn responses_are_those_of_the_analogue_filters() {
         (BandType::LowPass, 0.0),
         (BandType::HighPass, 0.0),
         (BandType::Notch, 0.0),
+        (BandType::BandPass, 0.0),
+        (BandType::AllPass, 0.0),
     ] {
         for (frequency_hz, q) in [(100.0, 0.7), (1e3, 0.71), (5e3, 2.0), (20e3, 5.0)] {
             let band = band(shape, frequency_hz, gain_db, q);

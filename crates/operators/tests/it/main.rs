@@ -14,6 +14,7 @@ mod datagrams;
 mod deployed;
 mod equalizer;
 mod exec;
+mod filters;
 mod flow;
 mod fm_chain;
 mod fm_receiver;

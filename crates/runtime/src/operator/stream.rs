@@ -103,6 +103,11 @@ impl<K: Kernel> Stream<K> {
         }
     }
 
+    /// Returns the kernel, for an operator that prepares it in [`Operator::start`], before the first sample.
+    pub fn kernel_mut(&mut self) -> &mut K {
+        &mut self.kernel
+    }
+
     fn take(&mut self, cx: &mut Context) -> Result<bool, Error> {
         let Some(chunk) = self.input.pop(cx) else { return Ok(false) };
         self.stamp = cx.stamp();
@@ -175,6 +180,12 @@ impl<K: Kernel> Stream<K> {
         }
         self.sent = end;
         self.out.push(cx, chunk)
+    }
+}
+
+impl<K: Kernel + Default> Default for Stream<K> {
+    fn default() -> Self {
+        Stream::new(K::default())
     }
 }
 

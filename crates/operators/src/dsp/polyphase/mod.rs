@@ -61,6 +61,9 @@ mod sealed {
         /// Writes the segments of a block, which begin `step` samples apart, as complex numbers.
         fn to_complex(block: &[Self], step: usize, segment: &mut [Complex<f32>]);
 
+        /// Adds `j` times another sample. A real sample has no such part and stays as it is.
+        fn plus_turned(self, other: Self) -> Self;
+
         /// Reads the outputs of the segments: every `down`-th number.
         fn from_complex(segment: &[Complex<f32>], down: usize, outputs: &mut [Self]);
     }
@@ -72,6 +75,10 @@ impl sealed::Floats for f32 {
     fn fold(lanes: [f32; 16]) -> f32 {
         let [sum] = halved(lanes);
         sum
+    }
+
+    fn plus_turned(self, _: f32) -> f32 {
+        self
     }
 
     fn to_complex(block: &[f32], step: usize, segment: &mut [Complex<f32>]) {
@@ -92,6 +99,10 @@ impl sealed::Floats for Complex<f32> {
     fn fold(lanes: [f32; 16]) -> Complex<f32> {
         let [re, im] = halved(lanes);
         Complex::new(re, im)
+    }
+
+    fn plus_turned(self, other: Complex<f32>) -> Complex<f32> {
+        Complex::new(self.re - other.im, self.im + other.re)
     }
 
     fn to_complex(block: &[Complex<f32>], _: usize, segment: &mut [Complex<f32>]) {
