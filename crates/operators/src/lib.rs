@@ -59,6 +59,11 @@
 //! | `complex` | real → complex | imaginary part 0: [`arithmetic::ToComplex`] |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] |
 //! | `add` | real `a`, `b` → real | sum of two streams: [`Add`] |
+//! | `subtract`, `subtract.complex` | real, complex `a`, `b` | difference of two streams: [`combine::Subtract`] |
+//! | `multiply`, `multiply.complex` | real, complex `a`, `b` | product of two streams: [`combine::Multiply`] |
+//! | `complex.join` | real `re`, `im` → complex | complex samples of two parts: [`combine::ComplexJoin`] |
+//! | `mix` | real `in0`, `in1`, ... → real | weighted sum of several streams: [`combine::Mix`] |
+//! | `select`, `select.complex` | real, complex `in0`, `in1`, ... | passes one stream on: [`combine::Select`] |
 //! | `sum` | real `in0`, `in1`, ... → real | sum of several streams: [`lanes::Sum`] |
 //! | `interleave` | real `in0`, `in1`, ... → real | interleaves streams: [`lanes::Interleave`] |
 //! | `deinterleave` | real → real `out0`, `out1`, ... | splits a stream: [`lanes::Deinterleave`] |
@@ -68,6 +73,14 @@
 //! | `head`, `head.complex`, `head.bytes`, `head.value` | real, complex, bytes, value | the first samples, then the end: [`flow::HeadSamples`] |
 //! | `skip`, `skip.complex`, `skip.bytes`, `skip.value` | real, complex, bytes, value | all but the first samples: [`flow::SkipSamples`] |
 //! | `repeat`, `repeat.complex` | real, complex | each sample several times: [`flow::RepeatSamples`] |
+//! | `mean`, `std`, `minimum`, `peak_to_peak` | real → value | measures of windows: [`windowed::WindowMeasure`] |
+//! | `rms`, `rms.complex`, `maximum`, `maximum.complex` | real, complex → value | measures of windows |
+//! | `percentile` | real → value | percentile of each window: [`windowed::Percentile`] |
+//! | `peaks` | real → value | heights of peaks: [`peaks::Peaks`] |
+//! | `peaks.rate` | real → value | peaks per minute: [`peaks::PeakRate`] |
+//! | `threshold` | real → real, `events`: value | on and off with hysteresis: [`Hysteresis`] |
+//! | `expression` | real `a`, `b`, ... → real | formula over samples: [`expression::SampleExpression`] |
+//! | `expression.value` | value `a`, `b`, ... → value | formula over values: [`expression::ValueExpression`] |
 //! | `tap` | real | statistics of the passing samples: [`Tap`] |
 //! | `throttle`, `throttle.complex` | real, complex | limits the sample rate in real time: [`Throttle`] |
 //! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] |
@@ -117,16 +130,20 @@ extern crate onbeat_runtime as onbeat;
 mod add;
 pub mod arithmetic;
 mod check;
+pub mod combine;
 mod control;
 mod counter;
 mod delay;
 pub mod dsp;
 pub mod equalizer;
+pub mod expression;
 mod filters;
 pub mod flow;
 mod flush_timer;
 mod format;
+mod found;
 pub mod generators;
+mod hysteresis;
 pub mod iir;
 pub mod image;
 mod iq;
@@ -138,6 +155,7 @@ mod note;
 mod npy;
 mod null;
 mod part;
+pub mod peaks;
 mod png;
 pub mod recording;
 mod sigmf;
@@ -154,12 +172,14 @@ mod waterfall;
 mod wav;
 mod wav_header;
 mod wav_source;
+pub mod windowed;
 
 pub use add::Add;
 pub use control::{Gains, Lag, Pid, Route};
 pub use counter::Counter;
 pub use delay::{Delay, DelayLength};
 pub use format::{ArraySample, FileSample, SampleFormat};
+pub use hysteresis::Hysteresis;
 pub use iq::{IqSink, IqSource};
 pub use load::{Load, LoadWork};
 pub use merge::NumberMerge;
@@ -211,6 +231,7 @@ pub fn registry() -> Registry {
     generators::add_kinds(&mut registry);
     arithmetic::add_kinds(&mut registry);
     flow::add_kinds(&mut registry);
+    combine::add_kinds(&mut registry);
     control::add_kinds(&mut registry);
     wav_source::add_kinds(&mut registry);
     delay::add_kinds(&mut registry);
@@ -231,6 +252,10 @@ pub fn registry() -> Registry {
     iq::add_kinds(&mut registry);
     npy::add_kinds(&mut registry);
     tables::add_kinds(&mut registry);
+    peaks::add_kinds(&mut registry);
+    hysteresis::add_kinds(&mut registry);
+    expression::add_kinds(&mut registry);
+    windowed::add_kinds(&mut registry);
     onbeat_link::add_kinds(&mut registry);
     onbeat_link::add_kinds_of::<mode_s::Frame>(&mut registry, "link.sink.frames", "link.source.frames");
     registry

@@ -3,7 +3,8 @@
 use super::check_count;
 use onbeat_runtime::{Combine, Error, Operator, Slices, operator};
 
-fn numbered(inputs: usize) -> Vec<String> {
+/// Names of this many inputs.
+pub(crate) fn numbered(inputs: usize) -> Vec<String> {
     (0..inputs).map(|stream| format!("in{stream}")).collect()
 }
 

@@ -8,6 +8,7 @@
 mod join;
 mod split;
 
+pub(crate) use join::numbered;
 pub use join::{Interleave, Sum};
 pub use split::Deinterleave;
 
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 const MOST: u64 = 64;
 
 /// Checks a number of streams.
-fn check_count(name: &str, count: u64) -> Result<(), Error> {
+pub(crate) fn check_count(name: &str, count: u64) -> Result<(), Error> {
     check::within(name, count as f64, 1.0, MOST as f64, "join or split in two stages")
 }
 

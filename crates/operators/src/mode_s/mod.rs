@@ -28,7 +28,7 @@ mod slicer;
 mod starts;
 
 pub use decode::Decode;
-pub use demod::Demod;
+pub use demod::{Demod, MagnitudeSample};
 pub use frame::Frame;
 pub use search::{FrameSearch, RATE_HZ};
 

@@ -145,6 +145,20 @@ impl Kind {
         }
     }
 
+    /// Gives the kind another name, for another sample type of one operator.
+    #[must_use]
+    pub fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// Gives the kind another summary, for another use of one operator.
+    #[must_use]
+    pub fn described(mut self, summary: &'static str) -> Self {
+        self.summary = summary;
+        self
+    }
+
     /// Returns the name of the kind in files.
     pub fn name(&self) -> &'static str {
         self.name
