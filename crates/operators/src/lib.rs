@@ -13,7 +13,11 @@
 //! | `wav.sink` | real → | writes a WAV file: [`WavSink`] |
 //! | `npy.source`, `npy.source.complex`, `npy.source.bytes` | → real, complex, bytes | plays a NumPy array frame by frame: [`NpySource`] |
 //! | `npy.sink`, `npy.sink.complex`, `npy.sink.bytes` | real, complex, bytes → | writes a NumPy array: [`NpySink`] |
+//! | `png.source` | → bytes | plays PNG images, each as a frame: [`PngSource`] |
 //! | `png.sink` | real → | draws frames or rows as PNG images: [`PngSink`] |
+//! | `png.sink.bytes` | bytes → | writes frames as PNG images: [`PngFrameSink`] |
+//! | `y4m.source` | → bytes | plays uncompressed video: [`Y4mSource`] |
+//! | `y4m.sink` | bytes → | writes uncompressed video: [`Y4mSink`] |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
 //! | `freq.shift` | complex | shifts every frequency: [`dsp::Shift`] |
 //! | `fir.filter`, `fir.filter.real` | complex, real | low-pass filter: [`dsp::FirDecimator`] |
@@ -30,6 +34,10 @@
 //! | `image.blur` | bytes | smooths grey frames: [`image::Blur`] |
 //! | `image.threshold` | bytes | black or white: [`image::Threshold`] |
 //! | `image.reduce` | bytes | smaller grey frames: [`image::Reduce`] |
+//! | `image.convert` | bytes | frames between grey, RGB and YCbCr: [`image::Recolour`] |
+//! | `image.resize` | bytes | frames of another size: [`image::Resize`] |
+//! | `image.crop` | bytes | cuts a rectangle out of frames: [`image::Crop`] |
+//! | `image.convolve` | bytes | weighted sums of neighbours: [`image::Convolve`] |
 //! | `image.bytes` | real → bytes | rounds to bytes: [`image::ToBytes`] |
 //! | `image.real` | bytes → real | real samples of bytes: [`image::FromBytes`] |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] |
@@ -113,6 +121,7 @@ mod waterfall;
 mod wav;
 mod wav_header;
 mod wav_source;
+mod y4m;
 
 pub use add::Add;
 pub use control::{Gains, Lag, Pid, Route};
@@ -125,7 +134,7 @@ pub use merge::NumberMerge;
 pub use npy::{NpySink, NpySource};
 pub use null::{NullSink, NullSource};
 pub use onbeat_runtime::Overrun;
-pub use png::{ColourMap, PngSink};
+pub use png::{ColourMap, PictureFormat, PngFrameSink, PngSink, PngSource};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
@@ -139,6 +148,7 @@ pub use value_sink::ValueSink;
 pub use waterfall::Waterfall;
 pub use wav::{WavFormat, WavSink};
 pub use wav_source::WavSource;
+pub use y4m::{Chroma, VideoFormat, Y4mSink, Y4mSource};
 
 use onbeat_runtime::Registry;
 
@@ -154,7 +164,6 @@ pub fn registry() -> Registry {
     let mut registry = Registry::default();
     for kind in [
         wav::kind(),
-        png::kind(),
         add::kind(),
         tap::kind(),
         counter::kind(),
@@ -182,6 +191,8 @@ pub fn registry() -> Registry {
     sigmf::add_kinds(&mut registry);
     iq::add_kinds(&mut registry);
     npy::add_kinds(&mut registry);
+    png::add_kinds(&mut registry);
+    y4m::add_kinds(&mut registry);
     onbeat_link::add_kinds(&mut registry);
     onbeat_link::add_kinds_of::<mode_s::Frame>(&mut registry, "link.sink.frames", "link.source.frames");
     registry

@@ -16,7 +16,7 @@ pub use coding::{ArraySample, FileSample};
 pub(crate) use coding::{Coding, Lost, Number};
 pub(crate) use named::NamedRecording;
 pub(crate) use open::{OpenSource, first_text, is_pipe, open, open_source, read_text};
-pub(crate) use pipe::{PipeHeader, is_ready, read_arrived};
+pub(crate) use pipe::{PipeHeader, is_ready, read_arrived, unread};
 pub(crate) use play::{FileMark, Player, Playing};
 pub(crate) use read::{Channels, FileLayout, SampleFile};
 pub use types::SampleFormat;

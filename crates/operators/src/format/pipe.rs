@@ -63,7 +63,7 @@ impl Read for PipeHeader<'_> {
 }
 
 /// Bytes that wait in a pipe.
-pub(super) fn unread(file: &File) -> u64 {
+pub(crate) fn unread(file: &File) -> u64 {
     rustix::io::ioctl_fionread(file).unwrap_or(0)
 }
 

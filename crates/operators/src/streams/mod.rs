@@ -38,6 +38,10 @@ pub use udp_sink::UdpSink;
 
 pub use connection::{Framing, TcpPeer};
 
+pub(crate) use address::time_ns;
+pub(crate) use patience::{usual, usual_ns};
+pub(crate) use standard::{Outgoing, Read, Stdin};
+
 use onbeat_runtime::Registry;
 use serde_json::Value;
 
@@ -61,7 +65,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
 pub fn writes_stdout(kind: &str, parameters: &Value) -> bool {
     match kind {
         "stdout.sink" | "stdout.sink.complex" => true,
-        "text.sink" | "jsonl.sink" => parameters["path"] == "-",
+        "text.sink" | "jsonl.sink" | "y4m.sink" => parameters["path"] == "-",
         _ => false,
     }
 }

@@ -41,14 +41,14 @@ impl Drop for StreamLease {
 }
 
 /// Result of polling stdin.
-pub(super) enum Read {
+pub(crate) enum Read {
     Bytes(usize),
     Nothing,
     End,
 }
 
 /// Stdin, reserved for one operator.
-pub(super) struct Stdin {
+pub(crate) struct Stdin {
     _place: StreamLease,
 }
 
@@ -132,7 +132,7 @@ impl Stdout {
 }
 
 /// Bytes waiting to be written to stdout.
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     stdout: Stdout,
     pub bytes: Vec<u8>,
     done: usize,
