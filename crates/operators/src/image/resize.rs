@@ -9,6 +9,9 @@ use onbeat_runtime::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Most bytes of a frame that is resized along its rows only.
+const MOST_BETWEEN: usize = 1 << 30;
+
 /// How a pixel is computed from those of the other size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -39,6 +42,8 @@ pub struct Resize {
     options: ResizeOptions,
     resizer: Resizer,
     size: FrameSize,
+    /// A frame with the columns of the result and the rows of the input.
+    between: Vec<u8>,
 }
 
 impl Resize {
@@ -58,16 +63,30 @@ impl Resize {
             ResizeFilter::Lanczos => ResizeAlg::Convolution(FilterType::Lanczos3),
         };
         let options = ResizeOptions::new().resize_alg(algorithm).use_alpha(false);
-        Ok(Resize { rows, columns, options, resizer: Resizer::new(), size: FrameSize::default() })
+        Ok(Resize {
+            rows,
+            columns,
+            options,
+            resizer: Resizer::new(),
+            size: FrameSize::default(),
+            between: Vec::new(),
+        })
     }
 
+    /// Along rows first, and then along columns, as Pillow does. The library would begin with the columns, and
+    /// where a filter overshoots, sums that are limited in between differ.
     fn resize(&mut self, input: &[u8], output: &mut [u8]) -> Result<(), String> {
         let FrameSize { rows, columns, channels } = self.size;
         let pixel = if channels == 1 { PixelType::U8 } else { PixelType::U8x3 };
-        let from = ImageRef::new(columns as u32, rows as u32, input, pixel);
+        let (rows, columns) = (rows as u32, columns as u32);
+        let from = ImageRef::new(columns, rows, input, pixel).map_err(|error| error.to_string())?;
+        let between = Image::from_slice_u8(self.columns, rows, &mut self.between, pixel);
+        let mut between = between.map_err(|error| error.to_string())?;
         let to = Image::from_slice_u8(self.columns, self.rows, output, pixel);
-        let (from, mut to) = from.and_then(|from| Ok((from, to?))).map_err(|error| error.to_string())?;
-        self.resizer.resize(&from, &mut to, &self.options).map_err(|error| error.to_string())
+        let mut to = to.map_err(|error| error.to_string())?;
+        let both = self.resizer.resize(&from, &mut between, &self.options);
+        both.and_then(|()| self.resizer.resize(&between, &mut to, &self.options))
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -84,6 +103,15 @@ impl FrameFilter for Resize {
             )));
         }
         self.size = size;
+        let between = size.rows * self.columns as usize * size.channels;
+        if between > MOST_BETWEEN {
+            return Err(Error::new(format!(
+                "frames of {} × {} with {} columns in the result need {between} bytes in between: at most \
+                 {MOST_BETWEEN} are used; resize in two steps",
+                size.rows, size.columns, self.columns
+            )));
+        }
+        self.between = vec![0; between];
         Ok([self.rows, self.columns, shape[2]])
     }
 

@@ -34,5 +34,6 @@ mod sigmf_source;
 mod slices;
 mod spectral;
 mod tags;
+mod video;
 mod wav_sink;
 mod writers;
