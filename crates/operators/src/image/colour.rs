@@ -40,7 +40,7 @@ pub enum ColourSpace {
     Grey,
     /// Red, green, blue.
     Rgb,
-    /// Luma, blue difference, red difference; 128 is no difference.
+    /// Luma, blue difference, red difference; at 128 there is none.
     Ycbcr,
 }
 

@@ -15,10 +15,10 @@ const LARGEST: f64 = 1e6;
 /// `sum / divide + offset`.
 ///
 /// The weights lie over the frame as they are written, the middle one on the sample itself. (They are not
-/// mirrored: this is a correlation.) Outside of the frame, the nearest sample of its border counts. The result
-/// is rounded to the nearest integer, halves up, and limited to 0 to 255. Sums are computed in 32-bit floating
-/// point, row by row of the weights, so they are exact for whole weights whose magnitudes add up to less than
-/// 65000.
+/// mirrored: this is a correlation.) Outside of the frame, the nearest sample of its border counts. The
+/// result is rounded to the nearest integer, halves up, and limited to 0 to 255. Sums are computed in 32-bit
+/// floating point, row by row of the weights, so they are exact for whole weights whose magnitudes add up to
+/// less than 65000.
 #[derive(Debug, Clone)]
 pub struct Convolve {
     vectors: Vectors,
@@ -35,7 +35,8 @@ pub struct Convolve {
 }
 
 impl Convolve {
-    /// Creates the filter. Without `divide`, sums are divided by the sum of the weights, or by 1 if that is 0.
+    /// Creates the filter. Without `divide`, sums are divided by the sum of the weights, or by 1 if that is
+    /// 0.
     ///
     /// # Errors
     /// When the rows of weights are not equally long, when there is not an odd number from 1 to 15 of rows

@@ -16,8 +16,8 @@
 //! other. All results are integers, the same on every processor. [`PerFrame`] makes operators of filters that
 //! compute one frame from one frame ([`FrameFilter`]).
 //!
-//! A frame must fit into a chunk. Sources that know the size of their frames before the run give their edges a
-//! quantum of one frame, and these operators do so for their results; a `quantum` of the edge itself wins.
+//! A frame must fit into a chunk. Sources that know the size of their frames before the run give their edges
+//! a quantum of one frame, and these operators do so for their results; a `quantum` of the edge wins.
 
 mod blur;
 mod colour;

@@ -73,8 +73,8 @@ impl Resize {
         })
     }
 
-    /// Along rows first, and then along columns, as Pillow does. The library would begin with the columns, and
-    /// where a filter overshoots, sums that are limited in between differ.
+    /// Resizes along rows first, and then along columns, as Pillow does. The library would begin with the
+    /// columns: where a filter overshoots, sums that are limited in between would differ.
     fn resize(&mut self, input: &[u8], output: &mut [u8]) -> Result<(), String> {
         let FrameSize { rows, columns, channels } = self.size;
         let pixel = if channels == 1 { PixelType::U8 } else { PixelType::U8x3 };

@@ -60,7 +60,7 @@ impl NumberedPath {
     }
 }
 
-/// What is before and after the first place in a name, and the digits of the number.
+/// Splits a name at the first place, and returns the fewest digits of the number, too.
 fn split(name: &str) -> Option<(&str, usize, &str)> {
     if let Some((before, after)) = name.split_once(NUMBER) {
         return Some((before, DIGITS, after));

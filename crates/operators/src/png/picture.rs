@@ -13,7 +13,7 @@ use std::path::Path;
 const MOST: u32 = 65535;
 
 /// A file whose header was read.
-pub(super) struct Picture {
+pub(super) struct OpenPicture {
     reader: Reader<BufReader<File>>,
     _use: onbeat_runtime::FileUse,
     pub rows: u32,
@@ -31,7 +31,7 @@ pub(super) struct Decoded {
     bytes: usize,
 }
 
-impl Picture {
+impl OpenPicture {
     /// Opens a file and reads its header.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let (file, _, _use) = format::open(path)?;
@@ -53,7 +53,7 @@ impl Picture {
                 path.display()
             )));
         }
-        Ok(Picture { reader, _use, rows, columns, is_colour })
+        Ok(OpenPicture { reader, _use, rows, columns, is_colour })
     }
 
     /// Decodes all samples into a buffer.

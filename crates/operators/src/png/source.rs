@@ -1,7 +1,7 @@
 //! Plays PNG pictures as frames.
 
 use super::pattern::NumberedPath;
-use super::picture::{Decoded, Picture};
+use super::picture::{Decoded, OpenPicture};
 use crate::check;
 use crate::format::{once, real};
 use crate::npy::shape_text;
@@ -128,7 +128,7 @@ impl PngSource {
     /// Lists the files and looks at the first one.
     fn look(&self) -> Result<(Slides, u64), Error> {
         let (files, missing) = self.list()?;
-        let Picture { rows, columns, is_colour, .. } = Picture::open(&files[0])?;
+        let OpenPicture { rows, columns, is_colour, .. } = OpenPicture::open(&files[0])?;
         let found = if is_colour { PictureFormat::Rgb } else { PictureFormat::Grey };
         let format = self.format.unwrap_or(found);
         let channels = if format == PictureFormat::Rgb { 3 } else { 0 };
@@ -156,7 +156,7 @@ impl Slides {
     /// Decodes a picture, which must be like the first one.
     fn decode(&mut self, at: usize, has_format: bool) -> Result<Decoded, Error> {
         let path = &self.files[at];
-        let picture = Picture::open(path)?;
+        let picture = OpenPicture::open(path)?;
         let [rows, columns, channels] = self.shape;
         let first = self.files[0].display();
         if (picture.rows, picture.columns) != (rows, columns) {
@@ -253,8 +253,8 @@ impl Operator for PngSource {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PngSourceParameters {
-    /// A file; a folder, whose files `*.png` are played by name; or a name with `{n}` or `%05d`, whose numbers
-    /// are played in order.
+    /// A file; a folder, whose files `*.png` are played by name; or a name with `{n}` or `%05d`, whose
+    /// numbers are played in order.
     path: PathBuf,
     /// What comes out. `grey`: rows × columns. `rgb`: rows × columns × 3. Without it, what the first picture
     /// has.
@@ -263,8 +263,8 @@ struct PngSourceParameters {
     /// Frames per second. Without it, frames are sent as fast as possible.
     #[serde(default)]
     frame_rate: Option<Hertz>,
-    /// Used if `frame_rate` is set. `real`: a frame is sent when its time is over. `fast`: as soon as there is
-    /// room.
+    /// Used if `frame_rate` is set. `real`: a frame is sent when its time is over. `fast`: as soon as there
+    /// is room.
     #[serde(default = "real")]
     pace: Pace,
     /// How many times to play the pictures; 0 repeats them without end.

@@ -25,8 +25,8 @@ impl FramePlanes {
         vectors.run(ToRgb { it: self, header, planes, rgb });
     }
 
-    /// Computes the planes of a frame, 4:4:4 or 4:2:0. In the latter, chroma is that of the mean of a block of
-    /// 2 × 2 pixels.
+    /// Computes the planes of a frame, 4:4:4 or 4:2:0. In the latter, chroma is that of the mean of a block
+    /// of 2 × 2 pixels.
     pub fn of_rgb(&mut self, header: &StreamHeader, rgb: &[u8], planes: &mut [u8]) {
         self.vectors.run(OfRgb { colours: self.colours, header, rgb, planes });
     }

@@ -29,7 +29,7 @@ enum NextPart {
 /// Result of reading on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReadProgress {
-    /// What was asked for is there.
+    /// The header or the frame is there.
     Complete,
     /// Nothing more has arrived.
     Nothing,

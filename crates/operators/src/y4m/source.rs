@@ -49,7 +49,7 @@ pub struct Y4mSource {
     /// Rows and columns that the user expects.
     expected: Option<(u32, u32)>,
     reader: Option<Y4mReader>,
-    /// What is known once the header was read.
+    /// The film, once the header was read.
     film: Option<Film>,
     /// Frames sent, and passes that are complete.
     sent: u64,
@@ -320,7 +320,8 @@ struct Y4mSourceParameters {
     /// header says, and otherwise `limited`.
     #[serde(default)]
     range: Option<ColourRange>,
-    /// Frames per second. Without it, those of the header; if it has none, frames are sent as fast as possible.
+    /// Frames per second. Without it, those of the header; if it has none, frames are sent as fast as
+    /// possible.
     #[serde(default)]
     frame_rate: Option<Hertz>,
     /// `real`: a frame is sent when its time is over. `fast`: as soon as there is room.

@@ -1,4 +1,4 @@
-//! Frames on the edges, as far as operators know them before the run.
+//! FrameShapes on the edges, as far as operators know them before the run.
 
 use super::resolve::Wire;
 use super::sizes::passes_on;
@@ -8,15 +8,15 @@ use crate::graph::Graph;
 /// Rows, columns and planes of a frame, as in [`Info::shape`](crate::Info::shape).
 type Shape = [u32; 3];
 
-/// Frames of a graph.
-pub(crate) struct Frames {
+/// FrameShapes of a graph.
+pub(crate) struct FrameShapes {
     /// Largest frame on each edge; `None` if it is not known or the edge carries no frames.
     pub edges: Vec<Option<Shape>>,
     /// Operators, by place, that cannot work on the frames that reach them, and why.
     pub refused: Vec<(usize, Error)>,
 }
 
-impl Frames {
+impl FrameShapes {
     /// Follows frames through a graph that may not have a plan; `None` if it cannot be planned.
     pub fn of(graph: &Graph) -> Option<Self> {
         let wires = super::wires(graph).ok()?;
@@ -54,7 +54,7 @@ impl Frames {
                 edges[next] = sent.or(passed);
             }
         }
-        Frames { edges, refused }
+        FrameShapes { edges, refused }
     }
 }
 

@@ -193,7 +193,7 @@ impl Plan {
         let wires = resolve::wires(graph)?;
         let order = order::order(graph, &wires)?;
         let workers = Workers::new(graph, &wires, &order, options, lanes)?;
-        let frames = frames::Frames::find(graph, &wires, &order).edges;
+        let frames = frames::FrameShapes::find(graph, &wires, &order).edges;
         let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.part_of, &frames, options)?;
         if lanes.is_none() {
             sizes.check_initial(graph, &wires)?;

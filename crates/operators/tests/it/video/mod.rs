@@ -1,7 +1,7 @@
 //! Video and pictures, compared with Pillow, SciPy and ffmpeg.
 //!
-//! `reference.txt` has their values, and `reference.py` made them: `python reference.py > reference.txt`, with
-//! Pillow 13.0, SciPy 1.17 and ffmpeg 5.1.
+//! `reference.txt` has their values, and `reference.py` made them: `python reference.py > reference.txt`,
+//! with Pillow 13.0, SciPy 1.17 and ffmpeg 5.1.
 #![forbid(unsafe_code)]
 
 mod automatic;
