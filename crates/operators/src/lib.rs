@@ -17,7 +17,11 @@
 //! | `csv.source.value` | → value | sends the rows of a CSV file at their times: [`CsvValueSource`] |
 //! | `csv.sink` | real → | writes streams as columns of a CSV file: [`CsvSink`] |
 //! | `csv.sink.value` | value → | writes values as rows of a CSV file: [`CsvValueSink`] |
+//! | `png.source` | → bytes | plays PNG images, each as a frame: [`PngSource`] |
 //! | `png.sink` | real → | draws frames or rows as PNG images: [`PngSink`] |
+//! | `png.sink.bytes` | bytes → | writes frames as PNG images: [`PngFrameSink`] |
+//! | `y4m.source` | → bytes | plays uncompressed video: [`Y4mSource`] |
+//! | `y4m.sink` | bytes → | writes uncompressed video: [`Y4mSink`] |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
 //! | `tone.source`, `tone.source.complex` | → real, complex | a tone: [`generators::ToneSource`] |
 //! | `sweep.source`, `sweep.source.complex` | → real, complex | a tone whose frequency rises or falls: [`generators::SweepSource`] |
@@ -49,6 +53,10 @@
 //! | `image.blur` | bytes | smooths grey frames: [`image::Blur`] |
 //! | `image.threshold` | bytes | black or white: [`image::Threshold`] |
 //! | `image.reduce` | bytes | smaller grey frames: [`image::Reduce`] |
+//! | `image.convert` | bytes | frames between grey, RGB and YCbCr: [`image::Recolour`] |
+//! | `image.resize` | bytes | frames of another size: [`image::Resize`] |
+//! | `image.crop` | bytes | cuts a rectangle out of frames: [`image::Crop`] |
+//! | `image.convolve` | bytes | weighted sums of neighbours: [`image::Convolve`] |
 //! | `image.bytes` | real → bytes | scaled and rounded to bytes: [`image::ToBytes`] |
 //! | `image.real` | bytes → real | real samples of bytes: [`image::FromBytes`] |
 //! | `gain`, `gain.complex` | real, complex | gain in decibels: [`arithmetic::Gain`] |
@@ -173,6 +181,7 @@ mod wav;
 mod wav_header;
 mod wav_source;
 pub mod windowed;
+mod y4m;
 
 pub use add::Add;
 pub use control::{Gains, Lag, Pid, Route};
@@ -186,7 +195,7 @@ pub use merge::NumberMerge;
 pub use npy::{NpySink, NpySource};
 pub use null::{NullSink, NullSource};
 pub use onbeat_runtime::Overrun;
-pub use png::{ColourMap, PngSink};
+pub use png::{ColourMap, PictureFormat, PngFrameSink, PngSink, PngSource};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
@@ -203,6 +212,7 @@ pub use value_sink::ValueSink;
 pub use waterfall::Waterfall;
 pub use wav::{WavFormat, WavSink};
 pub use wav_source::WavSource;
+pub use y4m::{Chroma, VideoFormat, Y4mSink, Y4mSource};
 
 use onbeat_runtime::{Kind, Registry};
 
@@ -218,7 +228,6 @@ pub fn registry() -> Registry {
     let mut registry = Registry::default();
     for kind in [
         wav::kind(),
-        png::kind(),
         Kind::combine::<Add>(),
         tap::kind(),
         counter::kind(),
@@ -256,6 +265,8 @@ pub fn registry() -> Registry {
     hysteresis::add_kinds(&mut registry);
     expression::add_kinds(&mut registry);
     windowed::add_kinds(&mut registry);
+    png::add_kinds(&mut registry);
+    y4m::add_kinds(&mut registry);
     onbeat_link::add_kinds(&mut registry);
     onbeat_link::add_kinds_of::<mode_s::Frame>(&mut registry, "link.sink.frames", "link.source.frames");
     registry

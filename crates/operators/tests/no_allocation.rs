@@ -13,7 +13,10 @@ use onbeat_operators::dsp::{
 };
 use onbeat_operators::equalizer::{Band, BandType, Equalizer};
 use onbeat_operators::iir::{ComplexNotch, DcBlock, Iir, Notch};
-use onbeat_operators::image::{Blur, FromBytes, PerFrame, Reduce, Threshold, ToBytes};
+use onbeat_operators::image::{
+    Blur, ColourMatrix, ColourRange, ColourSpace, Convolve, Crop, FromBytes, PerFrame, Recolour, Reduce,
+    Threshold, ToBytes,
+};
 use onbeat_operators::lanes::{Deinterleave, Interleave, Sum};
 use onbeat_operators::mode_s::{Demod, Frame};
 use onbeat_operators::spectral::{Fft, Framed, Spectrum, Window};
@@ -21,7 +24,8 @@ use onbeat_operators::{
     Add, Closed, Counter, CsvSink, CsvSource, CsvValueSink, CsvValueSource, Delay, DelayLength, Exec,
     ExecCommand, FileSink, Framing, IqSink, IqSource, Load, LoadWork, NpySink, NpySource, NullSink,
     NullSource, NumberMerge, Overrun, PngSink, SampleFormat, SigmfSink, SigmfSource, Squelch, Tap, TcpPeer,
-    TcpSink, TcpSource, Throttle, TimeColumn, Timer, UdpSink, UdpSource, WavSink, WavSource,
+    TcpSink, TcpSource, Throttle, TimeColumn, Timer, UdpSink, UdpSource, VideoFormat, WavSink, WavSource,
+    Y4mSink, Y4mSource,
 };
 use onbeat_runtime::testing::{Feed, Trial};
 use onbeat_runtime::{Chunk, Combined, Declared, Graph, InPlace, Message, Options, Pace, Stream};
@@ -125,6 +129,7 @@ fn nothing_is_allocated_once_samples_flow() {
         spectra(folder.path());
         images(folder.path());
         tables(folder.path());
+        video(folder.path());
         aircraft();
         datagrams();
         connection();
@@ -354,6 +359,33 @@ fn images(folder: &Path) {
     graph.add("real", PerFrame::new(FromBytes::new()));
     let chain = ["film", "bytes", "blur", "level", "small", "real", "watch"];
     steady.connect(&chain.array_windows().map(|[from, to]| (*from, *to)).collect::<Vec<_>>());
+    steady.run();
+}
+
+/// Video of a file and into one, in colour. (Resizing allocates its weights.)
+fn video(folder: &Path) {
+    let path = folder.join("film.y4m");
+    let mut file = b"YUV4MPEG2 W48 H32 F25:1 C420jpeg\n".to_vec();
+    for n in 0..7 {
+        file.extend_from_slice(b"FRAME\n");
+        file.extend((0..48 * 48).map(|at| (at * n % 251) as u8));
+    }
+    std::fs::write(&path, file).unwrap();
+
+    let mut steady = Steady::after::<Chunk<u8>>(10 * WARM_UP, "video", 2 * CHUNKS);
+    let graph = &mut steady.graph;
+    let film = Y4mSource::new(path, VideoFormat::Rgb).pace(Pace::Fast);
+    graph.add("film", film.repeat(2 * CHUNKS as u64 / 7 + 20));
+    graph.add("part", PerFrame::new(Crop::new(2, 3, 28, 40).unwrap()));
+    let weights = vec![vec![-1.0, 0.0, 1.0]; 3];
+    graph.add("edges", PerFrame::new(Convolve::new(&weights, None, 128.0).unwrap()));
+    let (matrix, range) = (ColourMatrix::Bt601, ColourRange::Full);
+    let grey = Recolour::new(ColourSpace::Rgb, ColourSpace::Grey, matrix, range).unwrap();
+    graph.add("grey", PerFrame::new(grey));
+    graph.add("copy", Y4mSink::new(folder.join("copy.y4m")));
+    let chain = ["film", "part", "edges", "grey", "watch"];
+    steady.connect(&chain.array_windows().map(|[from, to]| (*from, *to)).collect::<Vec<_>>());
+    steady.connect(&[("edges", "copy")]);
     steady.run();
 }
 

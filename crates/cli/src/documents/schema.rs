@@ -203,7 +203,11 @@ fn capacity() -> Value {
 }
 
 fn quantum() -> Value {
-    quantity("size", "B", "Largest size of a chunk. Default: 16 KiB, or that of `[defaults]`.")
+    quantity(
+        "size",
+        "B",
+        "Largest size of a chunk. Default: 16 KiB, or that of `[defaults]`; of one frame, if frames are known to be larger.",
+    )
 }
 
 fn end(description: &str) -> Value {

@@ -101,7 +101,7 @@ fn what_is_no_file_is_no_data() {
             ("", ""),
         ] {
             // Samples and tables play from pipes.
-            if path == "pipe" && ["iq.", "wav.", "csv."].iter().any(|begin| kind.starts_with(begin)) {
+            if path == "pipe" && ["iq.", "wav.", "csv.", "y4m."].iter().any(|begin| kind.starts_with(begin)) {
                 continue;
             }
             for command in ["check", "run"] {
@@ -180,6 +180,12 @@ fn hostile_data() -> Vec<Case> {
         ("unequal rows", "csv.source", b"x,y\n1,2\n3\n".to_vec(), "line 3: it has 1 fields"),
         ("a quote without end", "csv.source", b"x\n\"1\n2\n".to_vec(), "never closed"),
         ("times that go back", "csv.source.value", b"t,x\n2,0\n1,0\n".to_vec(), "line 3: its time is 1 s"),
+        ("nothing", "y4m.source", vec![], "it is empty or was cut off"),
+        ("NULs", "y4m.source", vec![0; 8192], "is longer than 4096 bytes"),
+        ("16 bits", "y4m.source", b"YUV4MPEG2 W1 H1 Cmono16\n".to_vec(), "more than 8 bits"),
+        ("a huge frame", "y4m.source", b"YUV4MPEG2 W65535 H65535\nFRAME\n".to_vec(), "no whole frame"),
+        ("nothing", "png.source", vec![], "it is not a PNG file"),
+        ("NULs", "png.source", vec![0; 4096], "it is not a PNG file"),
         ("no text", "text.source", vec![b'a', b'\n', 0xff], "line 2 is not valid UTF-8"),
         ("a line without end", "text.source", vec![b'x'; 2 << 20], "longer than 1 MiB"),
     ]

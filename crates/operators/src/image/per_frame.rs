@@ -136,6 +136,10 @@ impl<F: FrameFilter> Operator for PerFrame<F> {
         Ok(Step::Wait)
     }
 
+    fn frame_behind(&self, frame: Option<[u32; 3]>) -> Result<Option<[u32; 3]>, Error> {
+        frame.map(|shape| self.filter.clone().shape(shape)).transpose()
+    }
+
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
         (self.held, self.shapes) = (None, None);
         Ok(())

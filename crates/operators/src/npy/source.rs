@@ -190,6 +190,10 @@ impl<T: ArraySample> Operator for NpySource<T> {
         self.open().map(drop)
     }
 
+    fn frame_behind(&self, _: Option<[u32; 3]>) -> Result<Option<[u32; 3]>, Error> {
+        Ok(self.open().ok().and_then(|open| open.frames.frame).map(|(_, shape)| shape))
+    }
+
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         self.playing.step(std::slice::from_mut(&mut self.out), cx)
     }

@@ -3,7 +3,7 @@
 use onbeat_runtime::{Error, Seconds};
 
 /// Converts a time above 0 to nanoseconds.
-pub(super) fn time_ns(name: &str, time: Seconds) -> Result<u64, Error> {
+pub(crate) fn time_ns(name: &str, time: Seconds) -> Result<u64, Error> {
     crate::check::positive(name, time.0)?;
     time.as_ns().ok_or_else(|| Error::new(format!("`{name}` is {} s: it must be below 584 years", time.0)))
 }

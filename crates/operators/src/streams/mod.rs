@@ -40,7 +40,10 @@ pub use udp::UdpSource;
 pub use udp_sink::UdpSink;
 
 pub use connection::{Framing, TcpPeer};
-pub(crate) use standard::{Read as StdinRead, Stdin};
+
+pub(crate) use address::time_ns;
+pub(crate) use patience::{usual, usual_ns};
+pub(crate) use standard::{Outgoing, Read as StdinRead, Stdin};
 
 use onbeat_runtime::Registry;
 use serde_json::Value;
@@ -66,7 +69,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
 pub fn writes_stdout(kind: &str, parameters: &Value) -> bool {
     match kind {
         "stdout.sink" | "stdout.sink.complex" => true,
-        "text.sink" | "jsonl.sink" => parameters["path"] == "-",
+        "text.sink" | "jsonl.sink" | "y4m.sink" => parameters["path"] == "-",
         _ => false,
     }
 }

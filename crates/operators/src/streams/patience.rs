@@ -6,12 +6,12 @@ use onbeat_runtime::{Context, Seconds};
 const USUAL_NS: u64 = 10_000_000_000;
 
 /// Default of a parameter `patience`.
-pub(super) fn usual() -> Seconds {
+pub(crate) fn usual() -> Seconds {
     Seconds(USUAL_NS as f64 / 1e9)
 }
 
 /// Default of a patience, in nanoseconds.
-pub(super) fn usual_ns() -> u64 {
+pub(crate) fn usual_ns() -> u64 {
     USUAL_NS
 }
 

@@ -132,7 +132,7 @@ impl Stdout {
 }
 
 /// Bytes waiting to be written to stdout.
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     stdout: Stdout,
     pub bytes: Vec<u8>,
     done: usize,

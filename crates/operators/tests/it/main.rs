@@ -40,5 +40,6 @@ mod slices;
 mod spectral;
 mod tables;
 mod tags;
+mod video;
 mod wav_sink;
 mod writers;

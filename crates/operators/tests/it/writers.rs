@@ -37,6 +37,11 @@ fn feed(kind: &Kind, count: usize) -> Feed {
         "Chunk<Complex<f32>>" => {
             Feed::samples((0..count).map(|n| Complex::new(noise(n), noise(n + 1)))).rate(RATE_HZ).cut(&[1000])
         }
+        "Chunk<u8>" if ["png.sink.bytes", "y4m.sink"].contains(&kind.name()) => {
+            let frame = |n: usize| (n * count..n * count + count / 4).map(|n| (noise(n) * 255.0) as i8 as u8);
+            let frames = (0..4).map(|n| ([count as u32 / 100, 25, 0], frame(n).collect()));
+            Feed::frames(frames).rate(RATE_HZ).quantum(count)
+        }
         "Chunk<u8>" => Feed::samples((0..count).map(|n| (n * 37 % 251) as u8)).rate(RATE_HZ).cut(&[1000]),
         "f64" => Feed::messages((0..count).map(|n| f64::from(noise(n)))).every(125_000),
         "text" | "String" => Feed::messages((0..count).map(|n| format!("line {n}"))).every(125_000),

@@ -89,7 +89,8 @@ pub struct Options {
     pub explain: Explain,
     /// Capacity in messages of edges that name none. Default: 4.
     pub capacity: usize,
-    /// Quantum in bytes of edges that name none. Default: 16 KiB.
+    /// Quantum in bytes of edges that name none. Default: 16 KiB. An edge on which larger frames are known to
+    /// come has room for one.
     pub quantum: usize,
     /// Most bytes of all chunk stores together. Default: half of the machine's memory. Pages that are never
     /// used take no memory.

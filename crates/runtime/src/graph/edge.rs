@@ -37,7 +37,8 @@ impl EdgeOptions<'_> {
     }
 
     /// Sets the quantum: the largest size of a chunk's samples, in bytes. Default:
-    /// [`Options::quantum`](crate::Options::quantum).
+    /// [`Options::quantum`](crate::Options::quantum), or the size of a frame if that is known and larger
+    /// ([`Operator::frame_behind`](crate::Operator::frame_behind)).
     pub fn quantum(mut self, bytes: usize) -> Self {
         if let Some(edge) = &mut self.0 {
             edge.quantum = Some(bytes);

@@ -145,18 +145,10 @@ impl Kind {
         }
     }
 
-    /// Gives the kind another name, for another sample type of one operator.
-    #[must_use]
-    pub fn named(mut self, name: &'static str) -> Self {
-        self.name = name;
-        self
-    }
-
     /// Gives the kind another summary, for another use of one operator.
     #[must_use]
-    pub fn described(mut self, summary: &'static str) -> Self {
-        self.summary = summary;
-        self
+    pub fn described(self, summary: &'static str) -> Self {
+        Kind { summary, ..self }
     }
 
     /// Returns the name of the kind in files.

@@ -38,7 +38,8 @@ use std::any::Any;
 ///
 /// Only [`ports`](Operator::ports) and `step` are required. The rest is for operators that can be restarted
 /// (`restart`, `restartable`), replicated (`replica`), changed during a run (`settable`, `set`, `set_at`) or
-/// made cheaper (`degrade`), that keep time (`rate`), or that handle chunks in a chain (`inline`).
+/// made cheaper (`degrade`), that keep time (`rate`), that send frames (`frame_behind`), or that handle
+/// chunks in a chain (`inline`).
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
@@ -140,6 +141,20 @@ pub trait Operator: Any + Send {
     /// The reason why it cannot work at this rate.
     fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
         let _ = rate_hz;
+        Ok(None)
+    }
+
+    /// Returns the shape of the frames that it sends if those that come have this shape. `frame` is `None` if
+    /// nothing is known of them, and for a source, which may look into its file as in
+    /// [`check`](Operator::check). The plan gives an edge without a quantum of its own room for such a frame.
+    ///
+    /// The default is `None`: it knows nothing. An operator may then pass the chunks of an input on, so the
+    /// plan takes its frames to be those that come, unless its output is [`fresh`](crate::OutputPort::fresh).
+    ///
+    /// # Errors
+    /// The reason why it cannot work on such frames. `onbeat check` shows it; the plan goes on without.
+    fn frame_behind(&self, frame: Option<[u32; 3]>) -> Result<Option<[u32; 3]>, Error> {
+        let _ = frame;
         Ok(None)
     }
 

@@ -3,15 +3,19 @@
 use super::Pipeline;
 use crate::Rate;
 use crate::base::options::Pace;
+use crate::plan::frames::FrameShapes;
 use std::collections::HashMap;
 
 impl Pipeline {
     /// Asks all operators whether they [could start](crate::Operator::check), and whether they can work at
-    /// the sample rate that reaches them, where it is known. Returns the names of those that cannot, and why.
+    /// the sample rate and with the frames that reach them, where these are known. Returns the names of those
+    /// that cannot, and why.
     pub fn check(&mut self) -> Vec<(String, crate::Error)> {
+        let refused = FrameShapes::of(&self.graph).map_or(Vec::new(), |frames| frames.refused);
         let operators = &mut self.graph.operators;
         let failed = |node: &crate::graph::Node| Some((node.name.clone(), node.operator.check().err()?));
         let mut wrong: Vec<_> = operators.iter().filter_map(failed).collect();
+        wrong.extend(refused.into_iter().map(|(place, error)| (operators[place].name.clone(), error)));
         let places: HashMap<String, usize> =
             operators.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
         let place_of = |port: &str| port.rsplit_once('.').and_then(|(name, _)| places.get(name)).copied();

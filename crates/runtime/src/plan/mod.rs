@@ -3,6 +3,7 @@
 mod chains;
 mod dot;
 mod error;
+pub(crate) mod frames;
 mod guards;
 mod order;
 mod paths;
@@ -192,7 +193,8 @@ impl Plan {
         let wires = resolve::wires(graph)?;
         let order = order::order(graph, &wires)?;
         let workers = Workers::new(graph, &wires, &order, options, lanes)?;
-        let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.part_of, options)?;
+        let frames = frames::FrameShapes::find(graph, &wires, &order).edges;
+        let sizes = sizes::Sizes::new(graph, &wires, &order, &workers.part_of, &frames, options)?;
         if lanes.is_none() {
             sizes.check_initial(graph, &wires)?;
             when::check(graph, &wires, &sizes.edges)?;
@@ -200,7 +202,7 @@ impl Plan {
         }
         let wires = numbered(wires, &order);
         let operators = operator_rows(graph, &order, &wires, &workers, &sizes, options);
-        let edges = edge_rows(graph, &order, &wires, &sizes, &operators);
+        let edges = edge_rows(graph, &order, &wires, (&sizes, &frames), &operators);
         let mut plan = Plan {
             name: graph.name.clone(),
             scheduler: options.scheduler,
@@ -336,14 +338,14 @@ fn edge_rows(
     graph: &Graph,
     order: &[usize],
     wires: &[Wire],
-    sizes: &sizes::Sizes,
+    (sizes, frames): (&sizes::Sizes, &[Option<[u32; 3]>]),
     operators: &[OperatorPlan],
 ) -> Vec<EdgePlan> {
     wires
         .iter()
         .zip(&graph.edges)
-        .zip(&sizes.edges)
-        .map(|((wire, asked), size)| {
+        .zip(sizes.edges.iter().zip(frames))
+        .map(|((wire, asked), (size, frame))| {
             let output = &graph.operators[order[wire.from]].ports.outputs[wire.out];
             let input = &graph.operators[order[wire.to]].ports.inputs[wire.input];
             EdgePlan {
@@ -353,6 +355,7 @@ fn edge_rows(
                 capacity: size.capacity,
                 when_full: asked.when_full,
                 quantum_bytes: output.sample_bytes.map(|_| size.quantum as u32),
+                frame: *frame,
                 queue: match asked.when_full {
                     _ if operators[wire.from].part == operators[wire.to].part => "ring",
                     WhenFull::DropOldest | WhenFull::Latest => "overwriting ring",

@@ -87,6 +87,10 @@ pub struct EdgePlan {
     pub when_full: WhenFull,
     /// Most bytes of samples in a chunk; `None` for other messages.
     pub quantum_bytes: Option<u32>,
+    /// Rows, columns and planes of the largest frame, if operators know it before the run; 0 for axes that
+    /// are not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<[u32; 3]>,
     /// "ring" within a part, "spsc ring" or "overwriting ring" between two.
     pub queue: &'static str,
     /// Number of messages that it holds from the start.
@@ -148,6 +152,9 @@ impl fmt::Display for Plan {
             )?;
             if let Some(quantum) = edge.quantum_bytes {
                 write!(f, " up to {quantum} bytes")?;
+            }
+            if let Some(frame) = edge.frame {
+                write!(f, ", frames of {}", super::frames::text(frame))?;
             }
             write!(f, ", when full {}", edge.when_full)?;
             if edge.initial > 0 {

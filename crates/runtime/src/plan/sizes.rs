@@ -1,5 +1,6 @@
 //! Size of the chunks on each edge, and the number of chunks in the stores.
 
+use super::frames;
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
 use crate::base::options::Options;
@@ -30,9 +31,10 @@ impl Sizes {
         wires: &[Wire],
         order: &[usize],
         part_of: &[usize],
+        frames: &[Option<[u32; 3]>],
         options: &Options,
     ) -> Result<Self, GraphError> {
-        let mut edges = asked(graph, wires, options)?;
+        let mut edges = asked(graph, wires, frames, options)?;
         let obtained = limit_to_outputs(graph, wires, order, &mut edges);
         let mut part_at = vec![0; order.len()];
         for (number, &place) in order.iter().enumerate() {
@@ -56,16 +58,24 @@ fn edge_name(graph: &Graph, wire: &Wire) -> String {
     )
 }
 
-fn asked(graph: &Graph, wires: &[Wire], options: &Options) -> Result<Vec<Size>, GraphError> {
+/// Sizes by the edge's own settings. An edge without a quantum gets that of the run, or room for a frame.
+fn asked(
+    graph: &Graph,
+    wires: &[Wire],
+    frames: &[Option<[u32; 3]>],
+    options: &Options,
+) -> Result<Vec<Size>, GraphError> {
     let mut sizes = Vec::with_capacity(wires.len());
-    for (wire, edge) in wires.iter().zip(&graph.edges) {
+    for ((wire, edge), frame) in wires.iter().zip(&graph.edges).zip(frames) {
         let name = || edge_name(graph, wire);
         let output = &graph.operators[wire.from].ports.outputs[wire.out];
         let capacity = edge.capacity.unwrap_or(options.capacity);
         if !(1..=1 << 24).contains(&capacity) {
             return Err(GraphError::Capacity { edge: name(), capacity });
         }
-        let quantum = edge.quantum.unwrap_or(options.quantum);
+        let frame = frames::samples(*frame).saturating_mul(output.sample_bytes.unwrap_or(0) as u64);
+        let frame = usize::try_from(frame).unwrap_or(usize::MAX);
+        let quantum = edge.quantum.unwrap_or(options.quantum.max(frame));
         match output.sample_bytes {
             None if edge.quantum.is_some() => {
                 return Err(GraphError::NoQuantum { edge: name(), message: output.label.clone() });
@@ -166,7 +176,7 @@ fn limit_to_outputs(graph: &Graph, wires: &[Wire], order: &[usize], edges: &mut 
 }
 
 /// Whether the operator may send a chunk from edge `edge` on by edge `next`.
-fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
+pub(super) fn passes_on(graph: &Graph, wires: &[Wire], edge: usize, next: usize) -> bool {
     let ports = &graph.operators[wires[edge].to].ports;
     let (input, output) = (&ports.inputs[wires[edge].input], &ports.outputs[wires[next].out]);
     input.sample_bytes.is_some() && input.message == output.message && !output.fresh

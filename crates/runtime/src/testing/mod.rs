@@ -309,6 +309,10 @@ impl Operator for Tested {
         Ok(step)
     }
 
+    fn frame_behind(&self, frame: Option<[u32; 3]>) -> Result<Option<[u32; 3]>, Error> {
+        self.operator.frame_behind(frame)
+    }
+
     fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.operator.restart(cx)
     }

@@ -2,9 +2,9 @@
 
 use super::{C32, play, write};
 use crate::harness::files;
-use onbeat_operators::{NpySink, NpySource};
-use onbeat_runtime::Pace;
+use onbeat_operators::{NpySink, NpySource, NullSink};
 use onbeat_runtime::testing::{Feed, Trial};
+use onbeat_runtime::{Chunk, Graph, Options, Pace};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -172,7 +172,14 @@ fn a_frame_needs_a_quantum() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npy");
     fs::write(&path, npy("|u1", "(2, 30, 10)", &[7; 600], 1)).unwrap();
-    let text = Trial::new(NpySource::<f32>::new(&path)).quantum(1000).failure();
+    // An edge gets room for a frame on its own, unless it has a quantum.
+    let seen = Trial::new(NpySource::<f32>::new(&path)).quantum(1000).run();
+    assert_eq!(seen.lengths("out"), [300, 300]);
+    let mut graph = Graph::new("frames");
+    graph.add("film", NpySource::<f32>::new(&path));
+    graph.add("end", NullSink::<Chunk<f32>>::default());
+    let _ = graph.connect_names("film", "end").quantum(1000);
+    let text = graph.run(&Options::default()).unwrap_err().to_string();
     assert!(
         text.contains(
             "a frame of 30 × 10 has 300 samples, which is 1200 bytes: the edges of `out` have room for 250"

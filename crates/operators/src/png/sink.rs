@@ -1,12 +1,12 @@
 //! PNG images of frames and of streams.
 
+use super::encode;
 use crate::note;
 use crate::npy::{axes, shape_text};
 use crate::part::{PartFile, not_restartable};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Placeholder for the image's number in a file name.
@@ -253,26 +253,6 @@ impl PngSink {
     }
 }
 
-/// Writes pixels as a PNG file.
-pub(crate) fn encode(
-    part: &PartFile,
-    (width, height): (u32, u32),
-    colour: png::ColorType,
-    pixels: &[u8],
-) -> Result<(), Error> {
-    let cannot = |error| Error::with_source(format!("cannot write {}", part.target().display()), error);
-    let mut file = BufWriter::new(part.handle()?);
-    let mut encoder = png::Encoder::new(&mut file, width, height);
-    encoder.set_color(colour);
-    encoder.set_compression(png::Compression::Fast);
-    let written = encoder.write_header().and_then(|mut writer| {
-        writer.write_image_data(pixels)?;
-        writer.finish()
-    });
-    written.map_err(cannot)?;
-    file.flush().map_err(|error| cannot(error.into()))
-}
-
 /// The colours of [`ColourMap::Heat`], low to high.
 pub(crate) fn heat() -> Box<[[u8; 3]; 256]> {
     let mut colours = Box::new([[0; 3]; 256]);
@@ -356,7 +336,7 @@ fn rows() -> u32 {
     256
 }
 
-pub(crate) fn kind() -> Kind {
+pub(super) fn kind() -> Kind {
     let make = |p: &PngSinkParameters, folders: &Folders| {
         PngSink::new(folders.output(&p.path)).map(p.map).scale(p.min, p.max)?.rows(p.rows)
     };
