@@ -1,7 +1,7 @@
 //! The implementation of `Declared`.
 
 use crate::attributes::{Comment, Start, comment, paragraphs, summary};
-use crate::fields::{ParameterField, PortField, is_option, sorted};
+use crate::fields::{ParameterField, PortField, Sorted, is_option, sorted};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, PathArguments, Result, Type};
@@ -30,13 +30,7 @@ pub fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     let settable: Vec<_> = fields.parameters.iter().filter(|parameter| parameter.settable).collect();
     let settable_names = settable.iter().map(|parameter| word(&parameter.field));
     let ports = fields.ports.iter().map(port);
-    let checks = fields.parameters.iter().map(|parameter| {
-        let (check, field) = (check_name(&parameter.field), &parameter.field);
-        quote!(#check(&parameters.#field)?;)
-    });
-    let filled = fields.parameters.iter().map(filled);
-    let others = fields.ports.iter().map(|port| &port.field).chain(&fields.state);
-    let prepare_made = prepare.as_ref().map(|function| quote!((#function)(&mut made)?;));
+    let make = make(ident, &fields, prepare.as_ref());
     let sets = settable.iter().map(|parameter| set(parameter, prepare.as_ref()));
     // A change is tried on a copy, and an operator with ports cannot be copied: it is set between two steps.
     let changed = settable.iter().filter(|_| fields.ports.is_empty());
@@ -57,18 +51,7 @@ pub fn implementation(input: &DeriveInput) -> Result<TokenStream> {
                     #(#ports)*
                 }
 
-                fn make(
-                    parameters: &Self::Parameters,
-                    folders: &::onbeat::Folders,
-                ) -> ::core::result::Result<Self, ::onbeat::Error> {
-                    #(#checks)*
-                    let mut made = #ident {
-                        #(#filled,)*
-                        #(#others: ::core::default::Default::default(),)*
-                    };
-                    #prepare_made
-                    Ok(made)
-                }
+                #make
 
                 fn set_parameter(
                     &mut self,
@@ -94,6 +77,31 @@ pub fn implementation(input: &DeriveInput) -> Result<TokenStream> {
             }
         };
     })
+}
+
+/// The method that makes an operator of its parameters.
+fn make(ident: &Ident, fields: &Sorted, prepare: Option<&TokenStream>) -> TokenStream {
+    let checks = fields.parameters.iter().map(|parameter| {
+        let (check, field) = (check_name(&parameter.field), &parameter.field);
+        quote!(#check(&parameters.#field)?;)
+    });
+    let filled = fields.parameters.iter().map(filled);
+    let others = fields.ports.iter().map(|port| &port.field).chain(&fields.state);
+    let prepare = prepare.map(|function| quote!((#function)(&mut made)?;));
+    quote! {
+        fn make(
+            parameters: &Self::Parameters,
+            folders: &::onbeat::Folders,
+        ) -> ::core::result::Result<Self, ::onbeat::Error> {
+            #(#checks)*
+            let mut made = #ident {
+                #(#filled,)*
+                #(#others: ::core::default::Default::default(),)*
+            };
+            #prepare
+            Ok(made)
+        }
+    }
 }
 
 fn options(input: &DeriveInput) -> Result<StructOptions> {

@@ -54,8 +54,8 @@ pub struct Pid {
     pub tick: Input<u64>,
     /// The values measured since the last tick.
     pub measured: Input<f64>,
-    /// New setpoints, if it is connected: the controller waits for the first one, and each holds from the first
-    /// tick on that comes after it and whose source time is not earlier.
+    /// New setpoints, if it is connected: the controller waits for the first one, and each holds from the
+    /// first tick on that comes after it and whose source time is not earlier.
     pub setpoint: Input<f64>,
     /// The command for this tick.
     pub command: Output<f64>,

@@ -66,7 +66,7 @@ pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, InFlightLimit, Scheduler, WhenFull};
 pub use operator::aligned::{Aligned, Combine, Combined, FnCombine, Slices, Streams};
 #[doc(hidden)]
-pub use operator::aligned::{Common, Reading};
+pub use operator::aligned::{Common, HeldStream};
 pub use operator::chunk::{Chunk, Info, Sample, Tag};
 pub use operator::context::Context;
 pub use operator::generated::{Generated, Generator, StreamTiming};

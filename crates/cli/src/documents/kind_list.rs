@@ -22,8 +22,8 @@ const WORDS: [(&str, &str); 9] = [
 /// Lists all kinds, or those in whose description each of `words` occurs.
 pub fn kinds(registry: &Registry, words: &[String]) -> Document {
     let wanted = split(words);
-    let mut all: Vec<Listed> =
-        registry.kinds().map(Listed::new).filter(|kind| kind.has_all(&wanted)).collect();
+    let mut all: Vec<ListedKind> =
+        registry.kinds().map(ListedKind::new).filter(|kind| kind.has_all(&wanted)).collect();
     all.sort_by_key(|listed| (listed.group, listed.flow.clone(), listed.kind.name()));
     let count = match wanted.is_empty() {
         true => format!("{} operator kinds", all.len()),
@@ -56,7 +56,7 @@ pub fn kinds(registry: &Registry, words: &[String]) -> Document {
 
 /// Whether each of `words` occurs in the description of a kind.
 pub fn has_words(kind: &Kind, words: &[String]) -> bool {
-    Listed::new(kind).has_all(&split(words))
+    ListedKind::new(kind).has_all(&split(words))
 }
 
 fn split(words: &[String]) -> Vec<String> {
@@ -64,7 +64,7 @@ fn split(words: &[String]) -> Vec<String> {
 }
 
 /// A kind, and where it stands in the list.
-struct Listed<'r> {
+struct ListedKind<'r> {
     kind: &'r Kind,
     /// 0 for sources, 1 for what has inputs and outputs, 2 for sinks.
     group: u8,
@@ -73,7 +73,7 @@ struct Listed<'r> {
     text: String,
 }
 
-impl<'r> Listed<'r> {
+impl<'r> ListedKind<'r> {
     fn new(kind: &'r Kind) -> Self {
         let (inputs, outputs) = kind.ports();
         let group = match (inputs.iter().any(|port| port.required), outputs.is_empty()) {
@@ -87,7 +87,7 @@ impl<'r> Listed<'r> {
         for (name, about) in schema.get("properties").and_then(|all| all.as_object()).into_iter().flatten() {
             text.push_str(&format!(" {name} {}", about["description"].as_str().unwrap_or_default()));
         }
-        Listed { kind, group, flow, text: text.to_lowercase() }
+        ListedKind { kind, group, flow, text: text.to_lowercase() }
     }
 
     fn has_all(&self, words: &[String]) -> bool {

@@ -10,14 +10,14 @@ mod reading;
 mod streams;
 
 pub use combine::{Combine, Combined, FnCombine};
-pub use reading::{Common, Reading};
+pub use reading::{Common, HeldStream};
 pub use streams::{Slices, Streams};
 
 use crate::operator::chunk::{Chunk, Sample, Tag};
 use crate::operator::message::Stamp;
 use crate::operator::port::Input;
 use crate::{Context, Error, Step};
-use reading::Waiting;
+use reading::StreamState;
 
 /// Slices of all streams that are interleaved at once.
 const BLOCK: usize = 4096;
@@ -52,7 +52,7 @@ const BLOCK: usize = 4096;
 /// }
 /// ```
 pub struct Aligned<T: Sample> {
-    held: Vec<Reading<T>>,
+    held: Vec<HeldStream<T>>,
     /// Port names, if they are not `in0`, `in1`, ...
     names: &'static [&'static str],
     common: Common,
@@ -65,7 +65,7 @@ impl<T: Sample> Aligned<T> {
     pub fn new(streams: usize) -> Self {
         let frames = if streams > 1 { (BLOCK / streams).max(1) } else { 0 };
         Aligned {
-            held: (0..streams).map(|_| Reading::default()).collect(),
+            held: (0..streams).map(|_| HeldStream::default()).collect(),
             names: &[],
             common: Common::default(),
             scratch: vec![T::zeroed(); frames * streams],
@@ -88,7 +88,7 @@ impl<T: Sample> Aligned<T> {
 
     /// Returns the sample rate of the current chunks, in hertz.
     pub fn rate_hz(&self) -> f64 {
-        self.held.iter().find_map(Reading::rate_hz).unwrap_or(0.0)
+        self.held.iter().find_map(HeldStream::rate_hz).unwrap_or(0.0)
     }
 
     /// Takes chunks until every stream has samples, and returns how many all of them have. `None` if a stream
@@ -123,7 +123,7 @@ impl<T: Sample> Aligned<T> {
 
     /// Returns the stamp of an output made from all streams.
     pub fn stamp(&self) -> Stamp {
-        self.held.iter().filter_map(Reading::stamp).reduce(Stamp::older).unwrap_or_default()
+        self.held.iter().filter_map(HeldStream::stamp).reduce(Stamp::older).unwrap_or_default()
     }
 
     /// Passes the next samples on as frames, one sample of each stream after the other, in one or more
@@ -164,13 +164,13 @@ impl<T: Sample> Aligned<T> {
 
     /// Returns the step's result after an operator without outputs used up the common samples.
     pub fn rest(&self) -> Step {
-        reading::rest(self.held.iter().any(Reading::has_samples))
+        reading::rest(self.held.iter().any(HeldStream::has_samples))
     }
 
     /// Returns the step's result when a stream has no samples: waits for it, or ends with the shortest
     /// stream.
     pub fn wait(&self, inputs: &[Input<Chunk<T>>], cx: &mut Context) -> Step {
-        let state = |stream: usize| Waiting {
+        let state = |stream: usize| StreamState {
             has_samples: self.held[stream].has_samples(),
             has_ended: inputs[stream].is_ended(cx),
         };

@@ -6,7 +6,7 @@ use crate::operator::port::Input;
 use crate::{Context, Error, Step};
 
 /// The chunk of a stream that is being read.
-pub struct Reading<T: Sample>(Option<HeldChunk<T>>);
+pub struct HeldStream<T: Sample>(Option<HeldChunk<T>>);
 
 /// A chunk, the number of its samples that are used up, and its stamp.
 struct HeldChunk<T: Sample> {
@@ -15,9 +15,9 @@ struct HeldChunk<T: Sample> {
     stamp: Stamp,
 }
 
-impl<T: Sample> Default for Reading<T> {
+impl<T: Sample> Default for HeldStream<T> {
     fn default() -> Self {
-        Reading(None)
+        HeldStream(None)
     }
 }
 
@@ -30,7 +30,7 @@ pub struct Common {
     pub taken: u64,
 }
 
-impl<T: Sample> Reading<T> {
+impl<T: Sample> HeldStream<T> {
     /// Takes chunks until there are samples, and returns their number; `None` if no chunk is there.
     pub(super) fn take(
         &mut self,
@@ -96,14 +96,14 @@ impl<T: Sample> Reading<T> {
 
 /// State of a stream when a step cannot go on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Waiting {
+pub(super) struct StreamState {
     pub has_samples: bool,
     /// Whether it has ended, and all its samples were read.
     pub has_ended: bool,
 }
 
 /// Where several streams are at their end.
-pub(super) struct End {
+pub(super) struct StreamEnd {
     /// The first stream that has ended.
     first: usize,
     /// Whether others have samples that are not read.
@@ -112,20 +112,20 @@ pub(super) struct End {
 
 /// Returns the end of streams that are read together: one of them has ended, and all that have no samples
 /// have. `None` if they can go on.
-pub(super) fn end(streams: usize, state: impl Fn(usize) -> Waiting) -> Option<End> {
+pub(super) fn end(streams: usize, state: impl Fn(usize) -> StreamState) -> Option<StreamEnd> {
     let (mut first, mut has_rest) = (None, false);
     for stream in 0..streams {
         match state(stream) {
-            Waiting { has_samples: true, .. } => has_rest = true,
-            Waiting { has_ended: true, .. } => first = first.or(Some(stream)),
+            StreamState { has_samples: true, .. } => has_rest = true,
+            StreamState { has_ended: true, .. } => first = first.or(Some(stream)),
             // It may have ended too without having signalled it yet.
-            Waiting { .. } => return None,
+            StreamState { .. } => return None,
         }
     }
-    first.map(|first| End { first, has_rest })
+    first.map(|first| StreamEnd { first, has_rest })
 }
 
-impl End {
+impl StreamEnd {
     /// Notes that samples are not read.
     pub fn say(&self, streams: usize, common: &Common, name: impl Fn(usize) -> String, cx: &mut Context) {
         if !self.has_rest {

@@ -1,6 +1,6 @@
 //! The streams that a [`Combine`](super::Combine) reads: a tuple of sample types, or a slice of one type.
 
-use super::reading::{Common, Reading, Waiting};
+use super::reading::{Common, HeldStream, StreamState};
 use crate::operator::chunk::{Chunk, Sample, Tag};
 use crate::operator::message::Stamp;
 use crate::operator::port::Input;
@@ -55,7 +55,7 @@ pub trait Streams: Send + 'static {
 /// Slices of any number of streams of one type, at the same positions.
 #[derive(Clone, Copy)]
 pub struct Slices<'s, T: Sample> {
-    streams: &'s [Reading<T>],
+    streams: &'s [HeldStream<T>],
     count: usize,
 }
 
@@ -83,14 +83,14 @@ impl<'s, T: Sample> Slices<'s, T> {
 impl<T: Sample> Streams for [T] {
     type Slices<'s> = Slices<'s, T>;
     type Inputs = Vec<Input<Chunk<T>>>;
-    type Chunks = Vec<Reading<T>>;
+    type Chunks = Vec<HeldStream<T>>;
 
     fn names() -> Vec<String> {
         vec!["in0".into(), "in1".into()]
     }
 
     fn inputs(names: &[String]) -> (Self::Inputs, Self::Chunks) {
-        (names.iter().map(|_| Input::default()).collect(), names.iter().map(|_| Reading::default()).collect())
+        (names.iter().map(|_| Input::default()).collect(), names.iter().map(|_| HeldStream::default()).collect())
     }
 
     fn show(inputs: &mut Self::Inputs, names: &[String], p: &mut Ports) {
@@ -125,7 +125,7 @@ impl<T: Sample> Streams for [T] {
     }
 
     fn stamp(chunks: &Self::Chunks) -> Stamp {
-        chunks.iter().filter_map(Reading::stamp).reduce(Stamp::older).unwrap_or_default()
+        chunks.iter().filter_map(HeldStream::stamp).reduce(Stamp::older).unwrap_or_default()
     }
 
     fn consume(chunks: &mut Self::Chunks, count: usize) {
@@ -148,7 +148,7 @@ macro_rules! tuples {
         impl<$($type: Sample),+> Streams for ($($type,)+) {
             type Slices<'s> = ($(&'s [$type],)+);
             type Inputs = ($(Input<Chunk<$type>>,)+);
-            type Chunks = ($(Reading<$type>,)+);
+            type Chunks = ($(HeldStream<$type>,)+);
 
             fn names() -> Vec<String> {
                 vec![$($name.into()),+]
@@ -221,7 +221,7 @@ pub(super) fn waiting<S: Streams + ?Sized>(
     chunks: &S::Chunks,
     stream: usize,
     cx: &Context,
-) -> Waiting {
+) -> StreamState {
     let (has_samples, has_ended) = S::state(inputs, chunks, stream, cx);
-    Waiting { has_samples, has_ended }
+    StreamState { has_samples, has_ended }
 }

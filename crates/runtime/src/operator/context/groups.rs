@@ -1,6 +1,6 @@
 //! Fields of the context that change together.
 
-use super::Pairs;
+use super::PairCheck;
 use crate::base::descriptors::Descriptors;
 use crate::operator::message::Stamp;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) struct Joining {
     /// them.
     pub earlier: Vec<Stamp>,
     /// What this step took from several inputs.
-    pub pairs: Pairs,
+    pub pairs: PairCheck,
 }
 
 /// State of the replicas and migrating ends on this worker.

@@ -18,7 +18,7 @@ pub(crate) use groups::{Joining, Replicas, WaitState};
 pub(crate) use hot::{DONE, EdgeState, Hold, Hot, flag};
 pub(crate) use lane::Lane;
 pub(crate) use losses::Losses;
-pub(crate) use pairs::{Pairs, Span};
+pub(crate) use pairs::{PairCheck, SampleSpan};
 pub(crate) use skips::Skips;
 
 use crate::Step;

@@ -2,15 +2,15 @@
 //!
 //! An operator that pops a chunk from each of two inputs, and combines their samples one by one, is right
 //! only as long as both streams are cut into the same chunks. Nothing but this check would show that they are
-//! not. Operators that align their streams use [`Input::pop_stamped`](crate::Input::pop_stamped), which is not
-//! checked.
+//! not. Operators that align their streams use [`Input::pop_stamped`](crate::Input::pop_stamped), which is
+//! not checked.
 
 use super::{Context, STARVED};
 use crate::Error;
 
 /// Place of a chunk in its stream: number of its first sample, number of samples, and their rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Span {
+pub(crate) struct SampleSpan {
     pub start: u64,
     pub samples: usize,
     pub rate_hz: f64,
@@ -18,11 +18,11 @@ pub(crate) struct Span {
 
 /// What the current step of an operator with several inputs took.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs {
+pub(crate) struct PairCheck {
     /// The edge and the place of the first chunk.
-    first: Option<(u32, Span)>,
+    first: Option<(u32, SampleSpan)>,
     /// Two edges whose chunks do not match.
-    torn: Option<[(u32, Span); 2]>,
+    torn: Option<[(u32, SampleSpan); 2]>,
     /// Edge that had ended when the step asked it for a message.
     ended: Option<u32>,
     /// Edge that a message was taken from.
@@ -33,7 +33,7 @@ impl Context {
     /// Begins a step of an operator with several inputs.
     pub(crate) fn begin_pairs(&mut self) {
         self.sent_away = false;
-        self.joining.pairs = Pairs::default();
+        self.joining.pairs = PairCheck::default();
     }
 
     fn has_sent(&self) -> bool {
@@ -41,7 +41,7 @@ impl Context {
     }
 
     /// Notes that a step took a message of an edge. `span` is the place of a chunk.
-    pub(crate) fn note_taken(&mut self, edge: u32, span: Option<Span>) {
+    pub(crate) fn note_taken(&mut self, edge: u32, span: Option<SampleSpan>) {
         let has_sent = self.has_sent();
         let pairs = &mut self.joining.pairs;
         pairs.taken.get_or_insert(edge);
@@ -66,7 +66,7 @@ impl Context {
         else {
             return Ok(());
         };
-        let words = |Span { start, samples, rate_hz }: Span| {
+        let words = |SampleSpan { start, samples, rate_hz }: SampleSpan| {
             format!("samples {start} to {} at {rate_hz} Hz", start + samples.saturating_sub(1) as u64)
         };
         let (a, b) = (self.input_name(a), self.input_name(b));

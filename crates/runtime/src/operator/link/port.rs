@@ -3,7 +3,7 @@
 use super::local::Edge;
 use super::{AnyEdge, EdgeSpec};
 use crate::base::error::Error;
-use crate::operator::context::{Context, Span};
+use crate::operator::context::{Context, SampleSpan};
 use crate::operator::inline::DirectEdge;
 use crate::operator::message::{KEYED, Keys, Message, Stamp};
 use crate::operator::ports::Merge;
@@ -292,7 +292,7 @@ impl<M: Message> ManyIn<M> {
         match &message {
             Some(message) => {
                 let span = message.span();
-                cx.note_taken(edge, span.map(|(start, samples, rate_hz)| Span { start, samples, rate_hz }));
+                cx.note_taken(edge, span.map(|(start, samples, rate_hz)| SampleSpan { start, samples, rate_hz }));
             }
             None if self.edges.iter().all(|edge| edge.is_ended(cx)) => cx.note_ended(edge),
             None => {}
