@@ -290,9 +290,19 @@ fn filled(parameter: &ParameterField) -> TokenStream {
     }
 }
 
+/// Reads a new value. A parameter that can be left out gets one.
+fn read(holds: &Type) -> TokenStream {
+    let inner = inner(holds);
+    if std::ptr::eq(inner, holds) {
+        quote!(value.read(name)?)
+    } else {
+        quote!(Some(value.read::<#inner>(name)?))
+    }
+}
+
 fn set(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream {
     let ParameterField { field, holds, .. } = parameter;
-    let (name, check) = (word(field), check_name(field));
+    let (name, check, read) = (word(field), check_name(field), read(holds));
     let last = match prepare {
         None => quote! {
             self.#field = new;
@@ -310,7 +320,7 @@ fn set(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream
     };
     quote! {
         #name => {
-            let new: #holds = value.read(name)?;
+            let new: #holds = #read;
             #check(&new)?;
             #last
         }
@@ -319,11 +329,11 @@ fn set(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream
 
 fn change(parameter: &ParameterField, prepare: Option<&TokenStream>) -> TokenStream {
     let ParameterField { field, holds, .. } = parameter;
-    let (name, check) = (word(field), check_name(field));
+    let (name, check, read) = (word(field), check_name(field), read(holds));
     let last = prepare.map_or_else(|| quote!(Ok(())), |prepare| quote!((#prepare)(it)));
     quote! {
         #name => {
-            let new: #holds = value.read(name)?;
+            let new: #holds = #read;
             #check(&new)?;
             ::onbeat::tried(self, move |it: &mut Self| {
                 it.#field = ::core::clone::Clone::clone(&new);

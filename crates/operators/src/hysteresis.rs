@@ -7,8 +7,8 @@ use onbeat_runtime::{
 };
 use std::collections::VecDeque;
 
-/// Turns a signal into 1 and 0, with hysteresis: output `k` is 1 from a sample at or above `on` until one below
-/// `off`, and 0 otherwise.
+/// Turns a signal into 1 and 0, with hysteresis: output `k` is 1 from a sample at or above `on` until one
+/// below `off`, and 0 otherwise.
 ///
 /// The stream begins with 0. Tags stay on their samples, and chunks are changed in place. The output `events`
 /// sends a 1 for each change to 1 and a 0 for each change to 0; the source time is that of the first sample

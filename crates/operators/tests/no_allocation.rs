@@ -4,6 +4,8 @@
 
 #[path = "it/harness/mod.rs"]
 mod harness;
+#[path = "no_allocation/measures.rs"]
+mod measures;
 
 use harness::{fast, recording, run, watched};
 use num_complex::Complex;
@@ -119,6 +121,7 @@ fn nothing_is_allocated_once_samples_flow() {
         let folder = tempfile::tempdir().unwrap();
         receiver(folder.path());
         channels(folder.path());
+        measures::measures();
         spectra(folder.path());
         images(folder.path());
         aircraft();

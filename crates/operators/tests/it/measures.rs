@@ -34,8 +34,8 @@ fn times(seen: &Seen) -> Vec<u64> {
     seen.pieces("out").iter().map(|piece| piece.time_ns).collect()
 }
 
-/// With NumPy 2.4: `x = numpy.float32((x >> 8) / 2**22 + 3)` from seed 1, and `mean(w)`, `sqrt(mean(w * w))`, `std(w)`,
-/// `min(w)`, `max(w)`, `ptp(w)`, `percentile(w, 37.5)` of `w = x[i:i + window].astype(float)` for
+/// With NumPy 2.4: `x = numpy.float32((x >> 8) / 2**22 + 3)` from seed 1, and `mean(w)`, `sqrt(mean(w * w))`,
+/// `std(w)`, `min(w)`, `max(w)`, `ptp(w)`, `percentile(w, 37.5)` of `w = x[i:i + window].astype(float)` for
 /// `i in range(0, 3001 - window, hop)`: the first and last window of 1000 every 1000, and of 700 every 300.
 const REFERENCE: [(&str, &str, [f64; 2], [f64; 2]); 7] = [
     ("mean", "", [4.018616994380951, 4.001695024967193], [4.000489940302713, 4.002947376455579]),
@@ -159,8 +159,8 @@ fn windows_that_cannot_be_are_refused() {
     assert_eq!(seen.messages::<f64>("out"), [2.0]);
 }
 
-/// 16 beats with a P, a QRS and a T wave, and noise. In Python: `for r in RR: for k in range(r): …` in the same
-/// way.
+/// 16 beats with a P, a QRS and a T wave, and noise. In Python: `for r in RR: for k in range(r): …` in the
+/// same way.
 fn ecg() -> Vec<f32> {
     let mut numbers = Congruence(7);
     let beats = [200, 190, 215, 180, 240, 205, 195, 210, 170, 220, 230, 188, 199, 207, 214, 201];
@@ -219,10 +219,13 @@ fn dense_peaks_are_those_of_scipy() {
     };
     let noise: Vec<f32> = numbers(3, |x| x as i64).into_iter().map(|x| x as f32).collect();
     let steps: Vec<f32> = numbers(5, |x| (x >> 20) as i64 % 5).into_iter().map(|x| x as f32).collect();
-    // The running sum of steps from -1000 to 1000, which has long series of ever higher peaks.
-    let mut walk = numbers(9, |x| (x >> 12) as i64 % 2001 - 1000);
+    // The running sum of steps from -40000 to 40000, which has long series of ever higher peaks.
+    let mut walk = numbers(9, |x| (x >> 8) as i64 % 80_001 - 40_000);
     (1..walk.len()).for_each(|at| walk[at] += walk[at - 1]);
     let walk: Vec<f32> = walk.into_iter().map(|x| x as f32).collect();
+    // Each peak is higher than the one before, so nothing is decided before the end.
+    let ripple: Vec<f32> =
+        (0..20_000u16).map(|n| f32::from(n / 2 + if n % 2 == 1 { 10 } else { 0 })).collect();
     // find_peaks(x, distance=…, height=…): number of peaks, and the sum of their positions.
     for (samples, parameters, count, sum) in [
         (&noise, "", 6615, 66_001_432),
@@ -233,8 +236,10 @@ fn dense_peaks_are_those_of_scipy() {
         (&noise, "distance_samples = 50", 297, 2_952_719),
         (&noise, "distance_samples = 333", 44, 448_594),
         (&steps, "", 5928, 59_197_434),
-        (&walk, "distance_samples = 50", 310, 3_100_537),
-        (&walk, "distance_samples = 333", 49, 480_664),
+        (&walk, "distance_samples = 50", 306, 3_118_661),
+        (&walk, "distance_samples = 333", 46, 484_774),
+        (&ripple, "", 9999, 99_980_001),
+        (&ripple, "distance_samples = 7", 2500, 25_002_500),
     ] {
         let seen = trial("peaks", parameters, samples).run();
         let places: Vec<u64> = times(&seen).iter().map(|time_ns| time_ns / 4_000_000).collect();
@@ -261,6 +266,9 @@ fn peaks_have_edges() {
     }
     assert!(trial("peaks", "distance = \"1 h\"", &[0.0; 99]).run().messages::<f64>("out").is_empty());
     assert!(trial("peaks", "distance = \"9 h\"", &[0.0; 99]).failure().contains("`distance` is 8100000"));
+    // Of two equal ones, the later one stays.
+    let equal = trial("peaks", "distance_samples = 3", &[0.0, 1.0, 0.0, 1.0, 0.0]).run();
+    assert_eq!(times(&equal), [3 * 4_000_000]);
     let seen = trial("peaks", "height = 9", &ecg()).set("height", 200, None).run();
     assert_eq!(seen.messages::<f64>("out").len(), 16);
 }
