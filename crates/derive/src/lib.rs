@@ -22,8 +22,8 @@ use syn::{DeriveInput, ItemImpl, parse_macro_input};
 /// - A field with `#[parameter(...)]` is a parameter, described by its comment. `default = value` makes it
 ///   optional; a text is read like one in a file (`default = "20 ms"`), and `default` alone takes the
 ///   `Default` of the type. `min`, `max`, `above` and `below` limit it, again with units. `settable` lets it
-///   change during a run; an `Option` then gets a value. `example = value` is its value in the example of the kind. `input` and `output`
-///   make a path begin at the folder of input files, or at that of output files.
+///   change during a run; an `Option` then gets a value. `example = value` is its value in the example of the
+///   kind. `input` and `output` make a path begin at the folder of input files, or at that of output files.
 /// - All other fields are state, and begin with their `Default`.
 ///
 /// `#[operator(name = "x", summary = "...", about = EXPRESSION, prepare = Self::function)]` on the struct

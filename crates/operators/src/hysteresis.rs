@@ -53,7 +53,7 @@ impl Hysteresis {
         let (on, off) = (self.on, self.off.unwrap_or(self.on));
         for (at, sample) in samples.iter_mut().enumerate() {
             let x = f64::from(*sample);
-            let is_on = if self.is_on { !(x < off) } else { x >= on };
+            let is_on = if self.is_on { x >= off || x.is_nan() } else { x >= on };
             self.nan += u64::from(x.is_nan());
             if is_on != std::mem::replace(&mut self.is_on, is_on) && self.events.is_connected() {
                 self.changes.push_back((start + at as u64, is_on));
