@@ -28,7 +28,7 @@ pub(crate) trait Finder: Send + 'static {
 }
 
 /// The chunk in hand, and the finder once the sample rate is known.
-pub(crate) struct Search<F: Finder> {
+pub(crate) struct FindingSearch<F: Finder> {
     finder: Option<F>,
     rate_hz: f64,
     held: Option<HeldSamples<F::Sample>>,
@@ -45,9 +45,9 @@ struct HeldSamples<T: Sample> {
     used: usize,
 }
 
-impl<F: Finder> Default for Search<F> {
+impl<F: Finder> Default for FindingSearch<F> {
     fn default() -> Self {
-        Search {
+        FindingSearch {
             finder: None,
             rate_hz: 0.0,
             held: None,
@@ -64,7 +64,7 @@ pub(crate) fn time_ns(position: u64, rate_hz: f64) -> u64 {
     (position as f64 * 1e9 / rate_hz).round() as u64
 }
 
-impl<F: Finder> Search<F> {
+impl<F: Finder> FindingSearch<F> {
     /// The finder, once a chunk has come.
     pub fn finder(&mut self) -> Option<&mut F> {
         self.finder.as_mut()

@@ -7,8 +7,8 @@ use onbeat_runtime::{
 };
 use std::collections::VecDeque;
 
-/// Turns a signal into 1 and 0, with hysteresis: output `k` is 1 from a sample at or above `on` until one below
-/// `off`, and 0 otherwise.
+/// Turns a signal into 1 and 0, with hysteresis: output `k` is 1 from a sample at or above `on` until one
+/// below `off`, and 0 otherwise.
 ///
 /// The stream begins with 0. Tags stay on their samples, and chunks are changed in place. The output `events`
 /// sends a 1 for each change to 1 and a 0 for each change to 0; the source time is that of the first sample
@@ -53,7 +53,7 @@ impl Hysteresis {
         let (on, off) = (self.on, self.off.unwrap_or(self.on));
         for (at, sample) in samples.iter_mut().enumerate() {
             let x = f64::from(*sample);
-            let is_on = if self.is_on { !(x < off) } else { x >= on };
+            let is_on = if self.is_on { x >= off || x.is_nan() } else { x >= on };
             self.nan += u64::from(x.is_nan());
             if is_on != std::mem::replace(&mut self.is_on, is_on) && self.events.is_connected() {
                 self.changes.push_back((start + at as u64, is_on));

@@ -6,6 +6,8 @@
 mod frames;
 #[path = "it/harness/mod.rs"]
 mod harness;
+#[path = "no_allocation/measures.rs"]
+mod measures;
 
 use harness::{fast, recording, run, watched};
 use num_complex::Complex;
@@ -128,6 +130,7 @@ fn nothing_is_allocated_once_samples_flow() {
         receiver(folder.path());
         filters(folder.path());
         channels(folder.path());
+        measures::measures();
         spectra(folder.path());
         frames::images(folder.path());
         tables(folder.path());

@@ -71,8 +71,8 @@ impl JsonSchema for Weights {
 #[derive(Debug, Clone, Operator)]
 #[operator(summary = "weighted sum of several streams", prepare = Self::prepare)]
 pub struct Mix {
-    /// Factor of each stream, linear, in the order of the inputs. Their number is that of the inputs, from 1 to
-    /// 64, which are called `in0`, `in1`, ... During a run it can be changed to text such as `"0.5, -1"`.
+    /// Factor of each stream, linear, in the order of the inputs. Their number is that of the inputs, from 1
+    /// to 64, which are called `in0`, `in1`, ... During a run it can be changed to text such as `"0.5, -1"`.
     #[parameter(example = [0.5, 0.5], settable)]
     weights: Weights,
     /// Number of inputs; 0 until it is known.

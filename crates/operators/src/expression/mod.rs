@@ -13,7 +13,7 @@ mod tokens;
 mod values;
 
 pub use samples::SampleExpression;
-pub use values::{Others, ValueExpression};
+pub use values::{OtherValues, ValueExpression};
 
 use crate::check;
 use onbeat_runtime::{Error, Kind, Registry};

@@ -135,7 +135,7 @@ impl FormulaParser<'_> {
                 count += 1;
                 match function {
                     FormulaFunction::Several(fold) if count > 1 => {
-                        self.program.push(FormulaStep::Binary(fold))
+                        self.program.push(FormulaStep::Binary(fold));
                     }
                     FormulaFunction::Clamp if count == 2 => self.program.push(FormulaStep::Binary(larger)),
                     FormulaFunction::Clamp if count == 3 => self.program.push(FormulaStep::Binary(smaller)),

@@ -16,12 +16,12 @@ const RATE: usize = 2;
 #[derive(Debug, Clone, Operator)]
 #[operator(name = "expression", summary = "formula over samples, such as 2 * a + b", prepare = Self::prepare)]
 pub struct SampleExpression {
-    /// Formula over the samples `a`, `b`, ... of the inputs at the same position, the time `t` in seconds, the
-    /// number `n` of the sample from 0, and the sample rate `rate` in hertz.
+    /// Formula over the samples `a`, `b`, ... of the inputs at the same position, the time `t` in seconds,
+    /// the number `n` of the sample from 0, and the sample rate `rate` in hertz.
     #[parameter(settable, example = "2 * a + 0.1 * sin(2 * pi * 50 * t)")]
     formula: String,
-    /// Number of inputs, from 1 to 8; the ports are called `a`, `b`, ... Without it, they go up to the last one in
-    /// the formula.
+    /// Number of inputs, from 1 to 8; the ports are called `a`, `b`, ... Without it, they go up to the last
+    /// one in the formula.
     #[parameter]
     inputs: Option<usize>,
     /// Number of inputs; 0 until it is known.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Which values of the other inputs belong to one of `a`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Others {
+pub enum OtherValues {
     /// The last ones whose source times are not later.
     #[default]
     Held,
@@ -22,13 +22,13 @@ const MORE: [&str; 2] = ["t", "n"];
 
 /// A formula over values: each value of `a` gives one output.
 ///
-/// With several inputs, `others` says which values of `b`, `c`, ... belong to a value of `a`. A value of `a` that
-/// comes before the first one of another input is left out; a note says how many there were. The output has
-/// the source time of `a`, and ends with `a`.
+/// With several inputs, `others` says which values of `b`, `c`, ... belong to a value of `a`. A value of `a`
+/// that comes before the first one of another input is left out; a note says how many there were. The output
+/// has the source time of `a`, and ends with `a`.
 ///
-/// With `others = "held"`, the values of each input must come in the order of their source times. The operator
-/// waits for the next value of every other input, or its end, to know which one is the last that is not
-/// later than that of `a`. With `others = "latest"` it does not wait, and two runs can differ.
+/// With `others = "held"`, the values of each input must come in the order of their source times. The
+/// operator waits for the next value of every other input, or its end, to know which one is the last that is
+/// not later than that of `a`. With `others = "latest"` it does not wait, and two runs can differ.
 ///
 #[doc = include_str!("../about/expression.md")]
 #[derive(Operator)]
@@ -39,18 +39,19 @@ const MORE: [&str; 2] = ["t", "n"];
     prepare = Self::prepare
 )]
 pub struct ValueExpression {
-    /// Formula over the values `a`, `b`, ... of the inputs, the source time `t` of `a` in seconds, and the number `n`
-    /// of the value of `a` from 0.
+    /// Formula over the values `a`, `b`, ... of the inputs, the source time `t` of `a` in seconds, and the
+    /// number `n` of the value of `a` from 0.
     #[parameter(settable, example = "20 * log10(a)")]
     formula: String,
-    /// Number of inputs, from 1 to 8; the ports are called `a`, `b`, ... Without it, they go up to the last one in
-    /// the formula.
+    /// Number of inputs, from 1 to 8; the ports are called `a`, `b`, ... Without it, they go up to the last
+    /// one in the formula.
     #[parameter]
     inputs: Option<usize>,
-    /// Which values of `b`, `c`, ... belong to a value of `a`. `held`: the last ones whose source times are not
-    /// later; it waits for the next ones to know them. `latest`: the last ones that have come, without waiting.
+    /// Which values of `b`, `c`, ... belong to a value of `a`. `held`: the last ones whose source times are
+    /// not later; it waits for the next ones to know them. `latest`: the last ones that have come, without
+    /// waiting.
     #[parameter(default)]
-    others: Others,
+    others: OtherValues,
     /// The inputs.
     pub streams: Vec<Input<f64>>,
     /// One value for each of `a`.
@@ -85,7 +86,7 @@ impl ValueExpression {
                 if self.next[stream].is_none() {
                     self.next[stream] = self.streams[stream].pop_stamped(cx);
                 }
-                let is_held = self.others == Others::Held;
+                let is_held = self.others == OtherValues::Held;
                 match self.next[stream].take_if(|(_, stamp)| !is_held || stamp.time_ns <= time_ns) {
                     Some((value, _)) => self.last[stream] = Some(value),
                     None => {
@@ -123,7 +124,7 @@ impl Operator for ValueExpression {
     fn ports(&mut self, p: &mut Ports) {
         for (number, (name, input)) in INPUTS.iter().zip(&mut self.streams).enumerate() {
             let port = p.input(name, input);
-            if number > 0 && self.others == Others::Latest {
+            if number > 0 && self.others == OtherValues::Latest {
                 port.optional();
             }
         }
@@ -131,7 +132,7 @@ impl Operator for ValueExpression {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if self.others == Others::Latest {
+        if self.others == OtherValues::Latest {
             self.bring_up(0, cx);
         }
         loop {

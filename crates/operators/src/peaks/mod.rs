@@ -10,7 +10,7 @@ mod maxima;
 mod spacing;
 
 use crate::check;
-use crate::found::Search;
+use crate::found::FindingSearch;
 use crate::windowed::samples;
 use finder::{PeakFinder, RateFinder};
 use onbeat_runtime::{
@@ -48,14 +48,14 @@ pub struct Peaks {
     /// Lowest height of a peak; without it, all local maxima are peaks.
     #[parameter(settable, example = 0.5)]
     height: Option<f64>,
-    /// Least time from one peak to the next, rounded up to whole samples: of two that are closer, the higher one
-    /// stays. At most 4,194,304 samples.
+    /// Least time from one peak to the next, rounded up to whole samples: of two that are closer, the higher
+    /// one stays. At most 4,194,304 samples.
     #[parameter(above = 0, example = "1 ms")]
     distance: Option<Seconds>,
     /// The same in samples, instead of `distance`.
     #[parameter(min = 1)]
     distance_samples: Option<u64>,
-    search: Search<PeakFinder>,
+    search: FindingSearch<PeakFinder>,
 }
 
 impl Peaks {
@@ -85,7 +85,7 @@ impl Operator for Peaks {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.search = Search::default();
+        self.search = FindingSearch::default();
         Ok(())
     }
 
@@ -115,14 +115,14 @@ pub struct PeakRate {
     /// Lowest height of a peak; without it, all local maxima are peaks.
     #[parameter(settable, example = 0.5)]
     height: Option<f64>,
-    /// Least time from one peak to the next, rounded up to whole samples: of two that are closer, the higher one
-    /// stays. At most 4,194,304 samples.
+    /// Least time from one peak to the next, rounded up to whole samples: of two that are closer, the higher
+    /// one stays. At most 4,194,304 samples.
     #[parameter(above = 0, example = "1 ms")]
     distance: Option<Seconds>,
     /// Time over which peaks are counted, rounded to whole samples.
     #[parameter(default = "10 s", above = 0, example = "5 ms")]
     every: Seconds,
-    search: Search<RateFinder>,
+    search: FindingSearch<RateFinder>,
 }
 
 impl PeakRate {
@@ -146,7 +146,7 @@ impl Operator for PeakRate {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.search = Search::default();
+        self.search = FindingSearch::default();
         Ok(())
     }
 

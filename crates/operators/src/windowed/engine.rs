@@ -13,16 +13,16 @@ const MOST_PARTS: u64 = 1 << 20;
 /// Divides the stream into parts that no window border cuts, and puts windows together from these parts. No
 /// sample is ever subtracted, so there is no error that grows with the length of the stream.
 ///
-/// The parts of the current window form a queue of two stacks: each sum of `front` is that of one part and all
-/// later ones of `front`, so the oldest part can leave without a new summation.
+/// The parts of the current window form a queue of two stacks: each sum of `front` is that of one part and
+/// all later ones of `front`, so the oldest part can leave without a new summation.
 pub(super) struct WindowEngine<T, S> {
     lengths: Lengths,
     /// Samples of a part.
     part: u64,
-    front: Vec<Part<S>>,
-    back: Vec<Part<S>>,
-    back_sum: Part<S>,
-    current: Part<S>,
+    front: Vec<WindowPart<S>>,
+    back: Vec<WindowPart<S>>,
+    back_sum: WindowPart<S>,
+    current: WindowPart<S>,
     /// Samples of the current part so far.
     filled: u64,
     progress: WindowProgress,
@@ -31,13 +31,13 @@ pub(super) struct WindowEngine<T, S> {
 
 /// Figures of some samples.
 #[derive(Debug, Clone, Default)]
-struct Part<S> {
+struct WindowPart<S> {
     statistic: S,
     /// Whether a sample was not finite.
     is_spoiled: bool,
 }
 
-impl<S: WindowStatistic> Part<S> {
+impl<S: WindowStatistic> WindowPart<S> {
     fn append(&mut self, later: &Self) {
         self.statistic.append(&later.statistic);
         self.is_spoiled |= later.is_spoiled;
@@ -48,7 +48,7 @@ impl<S: WindowStatistic> Part<S> {
     }
 }
 
-/// What is known of the stream so far.
+/// Counts of the stream so far.
 #[derive(Debug, Default)]
 pub(super) struct WindowProgress {
     /// Number of samples taken.
@@ -118,8 +118,8 @@ impl<T, S: WindowStatistic> WindowEngine<T, S> {
             part,
             front: Vec::with_capacity(parts),
             back: Vec::with_capacity(parts),
-            back_sum: Part::default(),
-            current: Part::default(),
+            back_sum: WindowPart::default(),
+            current: WindowPart::default(),
             filled: 0,
             progress: WindowProgress::default(),
             samples: PhantomData,
@@ -155,13 +155,13 @@ impl<T, S: WindowStatistic> WindowEngine<T, S> {
 
     fn drop_oldest(&mut self) {
         if self.front.is_empty() {
-            let mut sum = Part::default();
+            let mut sum = WindowPart::default();
             for mut part in self.back.drain(..).rev() {
                 part.append(&sum);
                 sum = part.clone();
                 self.front.push(part);
             }
-            self.back_sum = Part::default();
+            self.back_sum = WindowPart::default();
         }
         self.front.pop();
     }

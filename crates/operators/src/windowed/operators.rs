@@ -4,7 +4,7 @@ use super::engine::WindowEngine;
 use super::lengths::GivenLengths;
 use super::ordered::PercentileEngine;
 use super::statistics::WindowStatistic;
-use crate::found::Search;
+use crate::found::FindingSearch;
 use crate::mode_s::MagnitudeSample;
 use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Operator, Output, Seconds, Step, operator};
 
@@ -25,14 +25,14 @@ pub struct WindowMeasure<T: MagnitudeSample, S: WindowStatistic> {
     /// Length of a window in samples.
     #[parameter]
     samples: Option<u64>,
-    /// Time from the begin of a window to the begin of the next, rounded to whole samples; without it, that of a
-    /// window. If it is shorter, windows overlap; if it is longer, samples between them are left out.
+    /// Time from the begin of a window to the begin of the next, rounded to whole samples; without it, that
+    /// of a window. If it is shorter, windows overlap; if it is longer, samples between them are left out.
     #[parameter(above = 0)]
     hop: Option<Seconds>,
     /// The same in samples, instead of `hop`.
     #[parameter]
     hop_samples: Option<u64>,
-    search: Search<WindowEngine<T, S>>,
+    search: FindingSearch<WindowEngine<T, S>>,
 }
 
 impl<T: MagnitudeSample, S: WindowStatistic> WindowMeasure<T, S> {
@@ -53,7 +53,7 @@ impl<T: MagnitudeSample, S: WindowStatistic> Operator for WindowMeasure<T, S> {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.search = Search::default();
+        self.search = FindingSearch::default();
         Ok(())
     }
 
@@ -79,25 +79,25 @@ pub struct Percentile {
     pub input: Input<Chunk<f32>>,
     /// One value for each window.
     pub out: Output<f64>,
-    /// Percentage of the samples that are at or below the value: 50 gives the median, 0 the lowest and 100 the
-    /// highest sample. Between two samples the value lies on a straight line, as with `numpy.percentile`.
+    /// Percentage of the samples that are at or below the value: 50 gives the median, 0 the lowest and 100
+    /// the highest sample. Between two samples the value lies on a straight line, as with `numpy.percentile`.
     #[parameter(min = 0, max = 100, settable, example = 50)]
     p: f64,
-    /// Length of a window as a time, rounded to whole samples; give either `window` or `samples`. A window has
-    /// at most 16,777,216 samples.
+    /// Length of a window as a time, rounded to whole samples; give either `window` or `samples`. A window
+    /// has at most 16,777,216 samples.
     #[parameter(above = 0, example = "10 ms")]
     window: Option<Seconds>,
     /// Length of a window in samples.
     #[parameter]
     samples: Option<u64>,
-    /// Time from the begin of a window to the begin of the next, rounded to whole samples; without it, that of a
-    /// window. If it is shorter, windows overlap; if it is longer, samples between them are left out.
+    /// Time from the begin of a window to the begin of the next, rounded to whole samples; without it, that
+    /// of a window. If it is shorter, windows overlap; if it is longer, samples between them are left out.
     #[parameter(above = 0)]
     hop: Option<Seconds>,
     /// The same in samples, instead of `hop`.
     #[parameter]
     hop_samples: Option<u64>,
-    search: Search<PercentileEngine>,
+    search: FindingSearch<PercentileEngine>,
 }
 
 impl Percentile {
@@ -121,7 +121,7 @@ impl Operator for Percentile {
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.search = Search::default();
+        self.search = FindingSearch::default();
         Ok(())
     }
 

@@ -82,8 +82,8 @@ impl WindowStatistic for Rms {
 /// Square root of the mean of the squared distances from the mean, as `numpy.std` has it: the divisor is the
 /// number of samples.
 ///
-/// Source: T. F. Chan, G. H. Golub and R. J. LeVeque, Updating Formulae and a Pairwise Algorithm for Computing
-/// Sample Variances (1979).
+/// Source: T. F. Chan, G. H. Golub and R. J. LeVeque, Updating Formulae and a Pairwise Algorithm for
+/// Computing Sample Variances (1979).
 #[derive(Debug, Clone, Default)]
 pub struct StandardDeviation {
     count: f64,

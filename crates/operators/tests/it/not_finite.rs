@@ -25,7 +25,8 @@ fn complexes() -> Vec<Complex<f32>> {
 /// Output of a kind with one stream in and one out.
 fn through(kind: &Kind) -> Option<(Seen, Vec<bool>)> {
     let (inputs, outputs) = kind.ports();
-    let ([PortInfo { message: from, .. }], [PortInfo { message: to, .. }]) = (&inputs[..], &outputs[..])
+    let ([PortInfo { name: input, message: from, .. }], [PortInfo { message: to, .. }]) =
+        (&inputs[..], &outputs[..])
     else {
         return None;
     };
@@ -37,7 +38,7 @@ fn through(kind: &Kind) -> Option<(Seen, Vec<bool>)> {
     // The example of the kind names a file.
     let parameters = if kind.name() == "tap" { "" } else { kind.example() };
     let trial =
-        Trial::kind(&registry(), kind.name(), parameters).feed("in", feed.rate(RATE_HZ)).quantum(64 << 10);
+        Trial::kind(&registry(), kind.name(), parameters).feed(input, feed.rate(RATE_HZ)).quantum(64 << 10);
     let (seen, finite) = match to.as_str() {
         "Chunk<f32>" => {
             let seen = trial.run();

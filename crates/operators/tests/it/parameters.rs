@@ -107,7 +107,9 @@ fn trial(registry: &Registry, kind: &Kind, parameter: &str, value: &str, folder:
         return None;
     }
     // It would have other ports.
-    if name == "pid" || ["inputs", "outputs", "channels", "columns"].contains(&parameter) {
+    if name == "pid"
+        || ["inputs", "outputs", "channels", "columns", "weights", "formula"].contains(&parameter)
+    {
         return None;
     }
     let mut text = format!("{parameter} = {value}\n");

@@ -90,7 +90,10 @@ impl<T: Sample> Streams for [T] {
     }
 
     fn inputs(names: &[String]) -> (Self::Inputs, Self::Chunks) {
-        (names.iter().map(|_| Input::default()).collect(), names.iter().map(|_| HeldStream::default()).collect())
+        (
+            names.iter().map(|_| Input::default()).collect(),
+            names.iter().map(|_| HeldStream::default()).collect(),
+        )
     }
 
     fn show(inputs: &mut Self::Inputs, names: &[String], p: &mut Ports) {

@@ -292,7 +292,10 @@ impl<M: Message> ManyIn<M> {
         match &message {
             Some(message) => {
                 let span = message.span();
-                cx.note_taken(edge, span.map(|(start, samples, rate_hz)| SampleSpan { start, samples, rate_hz }));
+                cx.note_taken(
+                    edge,
+                    span.map(|(start, samples, rate_hz)| SampleSpan { start, samples, rate_hz }),
+                );
             }
             None if self.edges.iter().all(|edge| edge.is_ended(cx)) => cx.note_ended(edge),
             None => {}
