@@ -18,7 +18,7 @@ pub use values::{OtherValues, ValueExpression};
 use crate::check;
 use onbeat_runtime::{Error, Kind, Registry};
 use parser::compile;
-use program::Program;
+use program::FormulaProgram;
 
 /// Names of the inputs.
 const INPUTS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
@@ -26,7 +26,7 @@ const INPUTS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 /// Compiles a formula over some of the inputs and the variables `more`, which come first. If the number of
 /// inputs is not given, they go up to the last one that the formula has. Returns the program and their
 /// number.
-fn compiled(formula: &str, inputs: Option<usize>, more: &[&str]) -> Result<(Program, usize), Error> {
+fn compiled(formula: &str, inputs: Option<usize>, more: &[&str]) -> Result<(FormulaProgram, usize), Error> {
     if let Some(count) = inputs {
         check::within("inputs", count as f64, 1.0, INPUTS.len() as f64, "use two expressions")?;
     }

@@ -3,7 +3,7 @@
 use super::functions::{
     COMPARISON, FUNCTIONS, FormulaFunction, POWER, PREFIX, constant, infix, larger, prefix, smaller,
 };
-use super::program::{FormulaStep, Program};
+use super::program::{FormulaProgram, FormulaStep};
 use super::tokens::{FormulaToken, token, wrong};
 use onbeat_runtime::Error;
 
@@ -11,9 +11,9 @@ use onbeat_runtime::Error;
 const DEEPEST: usize = 100;
 
 /// Compiles a formula over these variables.
-pub(super) fn compile(formula: &str, variables: &[&str]) -> Result<Program, Error> {
+pub(super) fn compile(formula: &str, variables: &[&str]) -> Result<FormulaProgram, Error> {
     let (next, begin, end) = token(formula, 0)?;
-    let program = Program::default();
+    let program = FormulaProgram::default();
     let mut parser = FormulaParser { formula, variables, next, begin, end, depth: 0, program };
     parser.expression(0)?;
     match parser.next {
@@ -32,7 +32,7 @@ struct FormulaParser<'f> {
     begin: usize,
     end: usize,
     depth: usize,
-    program: Program,
+    program: FormulaProgram,
 }
 
 impl FormulaParser<'_> {

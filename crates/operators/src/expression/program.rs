@@ -26,7 +26,7 @@ pub(super) enum FormulaStep {
 
 /// A formula in the order of its evaluation. Evaluating it allocates nothing.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Program {
+pub(super) struct FormulaProgram {
     steps: Vec<FormulaStep>,
     stack: Vec<Lane>,
     /// Lanes on the stack after the steps so far.
@@ -38,7 +38,7 @@ pub(super) fn holds(x: f64) -> bool {
     x != 0.0 && !x.is_nan()
 }
 
-impl Program {
+impl FormulaProgram {
     /// Appends a step.
     pub fn push(&mut self, step: FormulaStep) {
         match step {

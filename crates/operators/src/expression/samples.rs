@@ -1,6 +1,6 @@
 //! Formulas over samples.
 
-use super::program::{BLOCK, Lane, Program};
+use super::program::{BLOCK, FormulaProgram, Lane};
 use super::{INPUTS, check_inputs, compiled};
 use crate::check;
 use onbeat_runtime::{Combine, Error, Operator, Slices, operator};
@@ -26,7 +26,7 @@ pub struct SampleExpression {
     inputs: Option<usize>,
     /// Number of inputs; 0 until it is known.
     streams: usize,
-    program: Program,
+    program: FormulaProgram,
     variables: Vec<Lane>,
     /// Number of samples so far.
     taken: u64,

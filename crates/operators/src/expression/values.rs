@@ -1,6 +1,6 @@
 //! Formulas over values.
 
-use super::program::{BLOCK, Lane, Program};
+use super::program::{BLOCK, FormulaProgram, Lane};
 use super::{INPUTS, check_inputs, compiled};
 use onbeat_runtime::{Context, Ending, Error, Input, Operator, Output, Ports, Stamp, Step, operator};
 use schemars::JsonSchema;
@@ -59,7 +59,7 @@ pub struct ValueExpression {
     next: Vec<Option<(f64, Stamp)>>,
     /// The last values of all inputs.
     last: Vec<Option<f64>>,
-    program: Program,
+    program: FormulaProgram,
     variables: Vec<Lane>,
     taken: u64,
     left_out: u64,
