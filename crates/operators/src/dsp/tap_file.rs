@@ -114,9 +114,10 @@ fn number(word: &str) -> Option<Complex<f64>> {
     let bytes = parts.as_bytes();
     let is_sign = |at: &usize| matches!(bytes[*at], b'+' | b'-') && !matches!(bytes[at - 1], b'e' | b'E');
     let (re, im) = parts.split_at((1..bytes.len()).rev().find(is_sign).unwrap_or(0));
-    let re = if re.is_empty() { 0.0 } else { re.parse().ok()? };
     // NumPy writes `1+-2j` for some formats.
-    Some(Complex::new(re, im.trim_start_matches('+').parse().ok()?))
+    let re = re.strip_suffix('+').filter(|_| im.starts_with('-')).unwrap_or(re);
+    let re = if re.is_empty() { 0.0 } else { re.parse().ok()? };
+    Some(Complex::new(re, im.parse().ok()?))
 }
 
 #[cfg(test)]
