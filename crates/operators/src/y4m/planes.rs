@@ -19,7 +19,7 @@ impl FramePlanes {
     }
 
     /// Computes RGB. A sample of chroma stands for all pixels that it covers.
-    pub fn to_rgb(&mut self, header: &StreamHeader, planes: &[u8], rgb: &mut [u8]) {
+    pub fn fill_rgb(&mut self, header: &StreamHeader, planes: &[u8], rgb: &mut [u8]) {
         self.wide.iter_mut().for_each(|line| line.resize(header.columns, 128));
         let vectors = self.vectors;
         vectors.run(ToRgb { it: self, header, planes, rgb });

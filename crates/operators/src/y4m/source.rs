@@ -279,7 +279,7 @@ impl Operator for Y4mSource {
         let pixels = chunk.edit_unique().expect("a new chunk is not shared");
         match self.format {
             VideoFormat::Grey => pixels.copy_from_slice(&reader.planes()[..pixels.len()]),
-            VideoFormat::Rgb => film.planes.to_rgb(&film.header, reader.planes(), pixels),
+            VideoFormat::Rgb => film.planes.fill_rgb(&film.header, reader.planes(), pixels),
         }
         reader.next();
         self.sent += 1;
