@@ -99,6 +99,21 @@ fn rates_must_agree() {
 }
 
 #[test]
+fn samples_without_a_rate_go_with_any() {
+    let sum = || {
+        Combined::of(|a: &[f32], b: &[f32], out: &mut [f32]| {
+            out.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (a, b))| *y = a + b);
+        })
+    };
+    for (a_hz, b_hz) in [(0.0, 8e3), (8e3, 0.0), (0.0, 0.0)] {
+        let feed = |rate_hz| Feed::samples(ramp(100, 1.0)).rate(rate_hz);
+        let seen = cuts(|| Trial::new(sum()).feed("a", feed(a_hz)).feed("b", feed(b_hz)));
+        assert_eq!(seen.samples::<f32>("out"), ramp(100, 2.0));
+        assert_eq!(seen.rate_hz("out"), a_hz + b_hz);
+    }
+}
+
+#[test]
 fn messages_meet_by_time() {
     let pair = |a: u64, b: u64| 100 * a + b;
     let trial = |zip: Box<dyn Operator>, every: u64| {

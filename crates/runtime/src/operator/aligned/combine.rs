@@ -133,6 +133,8 @@ pub struct Combined<C: Combine> {
     chunks: <C::In as Streams>::Chunks,
     names: Vec<String>,
     common: Common,
+    /// Sample rate that the function was started with.
+    started_hz: Option<f64>,
     changes: Changes<C>,
 }
 
@@ -168,20 +170,30 @@ impl<C: Combine> Combined<C> {
             chunks,
             names,
             common: Common::default(),
+            started_hz: None,
             changes: Changes::default(),
         }
     }
 
     /// Takes chunks until all streams have samples, and returns how many all have.
     fn take(&mut self, cx: &mut Context) -> Result<Option<usize>, Error> {
-        let known_hz = self.common.rate_hz;
         let most = C::In::take(&mut self.inputs, &mut self.chunks, &mut self.common, &self.names, cx)?;
-        if known_hz.is_none()
-            && let Some(rate_hz) = self.common.rate_hz
-        {
-            self.combine.start(rate_hz)?;
+        if most.is_some() && self.started_hz != self.common.rate_hz.or(Some(0.0)) {
+            self.start_at(self.common.rate_hz.unwrap_or(0.0))?;
         }
         Ok(most)
+    }
+
+    #[cold]
+    fn start_at(&mut self, rate_hz: f64) -> Result<(), Error> {
+        if let Some(known_hz) = self.started_hz {
+            return Err(Error::new(format!(
+                "the sample rate of its inputs changed from {known_hz} Hz to {rate_hz} Hz: give all of them a rate from the \
+                 start"
+            )));
+        }
+        self.started_hz = Some(rate_hz);
+        self.combine.start(rate_hz)
     }
 
     /// Combines up to `most` samples and up to a chunk of them. Returns whether there was a chunk.
@@ -258,7 +270,7 @@ impl<C: Combine> Operator for Combined<C> {
 
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
         // The chunks stay: the streams would lose their alignment.
-        self.common.rate_hz.map_or(Ok(()), |rate_hz| self.combine.start(rate_hz))
+        self.started_hz.map_or(Ok(()), |rate_hz| self.combine.start(rate_hz))
     }
 
     fn settable(&self) -> &'static [&'static str] {

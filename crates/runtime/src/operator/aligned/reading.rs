@@ -24,7 +24,7 @@ impl<T: Sample> Default for HeldStream<T> {
 /// What streams that are read together have in common.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Common {
-    /// With several streams, their common sample rate in hertz.
+    /// With several streams, their common sample rate in hertz; `None` if no chunk had one.
     pub rate_hz: Option<f64>,
     /// Slices used up, per stream.
     pub taken: u64,
@@ -43,6 +43,10 @@ impl<T: Sample> HeldStream<T> {
             self.0 = input.pop_stamped(cx).map(|(chunk, stamp)| HeldChunk { chunk, used: 0, stamp });
             let Some(new) = &self.0 else { return Ok(None) };
             let rate_hz = new.chunk.rate_hz();
+            // It has none, as the samples that a feedback edge has from the start.
+            if rate_hz == 0.0 {
+                continue;
+            }
             let known_hz = *common.rate_hz.get_or_insert(rate_hz);
             if rate_hz != known_hz {
                 return Err(Error::new(format!(
