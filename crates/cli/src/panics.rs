@@ -6,6 +6,13 @@ use std::sync::{Mutex, PoisonError};
 /// Place of the last panic of an operator.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
+/// Shown after a back-trace that names no lines.
+const WITHOUT_LINES: &str = "\
+note: the back-trace has no files and lines, because this program was built without them. Install the Debian
+      package onbeat-dbgsym, unpack onbeat-VERSION-MACHINE-linux-debug.tar.xz over the tarball, or build with
+      CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none
+";
+
 /// Installs a panic hook that is silent on workers and unchanged on other threads.
 pub fn install() {
     let usual = panic::take_hook();
@@ -19,6 +26,9 @@ pub fn install() {
             // The message must not go to a full-screen view, which disappears.
             crate::screen::restore();
             usual(panic);
+            if is_verbose && !onbeat_os::stack::has_lines() {
+                crate::stderr::to_stderr(WITHOUT_LINES);
+            }
         }
     }));
 }

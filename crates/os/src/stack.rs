@@ -157,6 +157,15 @@ fn named(address: usize) -> Vec<StackFrame> {
     frames
 }
 
+/// Whether the places of calls can be found: this program has line tables, or a file with them was found by the
+/// build identifier (`/usr/lib/debug/.build-id`) or the debug link of the program.
+#[must_use]
+pub fn has_lines() -> bool {
+    // One more, because `named` takes return addresses.
+    let own = has_lines as fn() -> bool as *const ();
+    named(own.addr() + 1).iter().any(|frame| frame.place.is_some())
+}
+
 /// State of a thread of this process, by the kernel: "running", "sleeping (futex_wait_queue)". `None` if the
 /// thread is gone.
 #[must_use]
@@ -208,6 +217,12 @@ mod tests {
         }
         end.store(true, Ordering::Relaxed);
         assert!(busy.join().unwrap() > 0);
+    }
+
+    /// Tests have line tables: see the profile `dev` in Cargo.toml.
+    #[test]
+    fn a_program_with_line_tables_says_so() {
+        assert!(has_lines());
     }
 
     #[test]

@@ -5,9 +5,9 @@ use super::fm::write_signal;
 use super::folder::{at, read_complex, read_floats};
 use super::kind::{INPUT, JobInput, JobKind};
 use num_complex::Complex;
+use onbeat_operators::dsp::fourier;
 use onbeat_operators::recording::RATE_HZ;
 use onbeat_operators::spectral::{Measure, Spectrum, Window};
-use rustfft::FftPlanner;
 use std::f64::consts::TAU;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -70,18 +70,26 @@ fn judge(input: &JobInput, result: &Path) -> Result<f64, String> {
 /// The mean of the spectra of all frames, in dB, the lowest frequency first.
 fn reference(samples: &[Complex<f32>]) -> Vec<f64> {
     let weights: Vec<f64> = (0..SIZE).map(|n| 0.5 - 0.5 * (TAU * n as f64 / SIZE as f64).cos()).collect();
-    let fft = FftPlanner::<f64>::new().plan_fft_forward(SIZE);
     let mut powers = vec![0.0; SIZE];
     for frame in samples.chunks(SIZE) {
         let weighted = frame.iter().zip(&weights);
-        let mut bins: Vec<Complex<f64>> =
+        let weighted: Vec<Complex<f64>> =
             weighted.map(|(x, w)| Complex::new(f64::from(x.re) * w, f64::from(x.im) * w)).collect();
-        fft.process(&mut bins);
-        powers.iter_mut().zip(&bins).for_each(|(power, x)| *power += x.norm_sqr());
+        powers.iter_mut().zip(transform(&weighted)).for_each(|(power, x)| *power += x.norm_sqr());
     }
     let scale = weights.iter().sum::<f64>().powi(2) * (samples.len() / SIZE) as f64;
     powers.rotate_right(SIZE / 2);
     powers.into_iter().map(|power| 10.0 * (power / scale).log10()).collect()
+}
+
+/// Fourier transform of a power of two of samples, as a sum of the transforms of the even and the odd ones.
+fn transform(samples: &[Complex<f64>]) -> Vec<Complex<f64>> {
+    let [_, _, ..] = samples else { return samples.to_vec() };
+    let part = |first| transform(&samples.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
+    let (even, odd) = (part(0), part(1));
+    let turn = -TAU / samples.len() as f64;
+    let bin = |k: usize| even[k % even.len()] + odd[k % odd.len()] * Complex::cis(turn * k as f64);
+    (0..samples.len()).map(bin).collect()
 }
 
 /// What the operator `spectrum` does, on slices.
@@ -89,7 +97,7 @@ fn bare(input: &JobInput, result: &Path) -> Result<(), String> {
     let mut spectrum = Spectrum::new(AVERAGE).map_err(|error| error.to_string())?;
     let weights = Window::Hann.weights(SIZE);
     spectrum.start(&weights, true);
-    let fft = FftPlanner::<f32>::new().plan_fft_forward(SIZE);
+    let fft = fourier::forward(SIZE);
     let mut scratch = vec![Complex::default(); fft.get_inplace_scratch_len()];
     let mut row = vec![0.0; SIZE];
     let mut file = BufWriter::with_capacity(1 << 16, File::create(result).map_err(at(result))?);

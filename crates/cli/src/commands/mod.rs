@@ -46,7 +46,7 @@ pub fn dispatch(command: &Command, registry: &Registry, abort: fn() -> !) -> Res
         Command::New(arguments) => new::new(arguments),
         Command::Schema(arguments) => schema::schema(arguments, registry),
         Command::Completions(arguments) => shell::completions(arguments),
-        Command::Man => shell::man(),
+        Command::Man(arguments) => shell::man(arguments),
     }
 }
 

@@ -168,3 +168,35 @@ fn a_mistake_shows_its_line() {
     assert!(!answer.stderr.contains('\u{1b}'));
     assert!(!place.path("out").exists());
 }
+
+/// Manual pages, each with what belongs to it, and completions that their shells would read.
+#[test]
+fn the_files_of_an_installation_are_where_programs_look_for_them() {
+    let place = Place::new();
+    let answer = place.onbeat(&["man", "--prefix", "new/prefix"]);
+    assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""));
+    let text = |name: &str| {
+        let name = format!("new/prefix/share/{name}");
+        assert!(answer.stdout.lines().any(|line| line == name), "{name}: {}", answer.stdout);
+        fs::read_to_string(place.path(&name)).expect("a file there")
+    };
+    for (page, parts) in [
+        ("onbeat", &[".TH onbeat 1", "COMMAND: BENCH OVERHEAD", "\n.SH EXAMPLES\n", "EXIT STATUS"][..]),
+        ("onbeat-run", &[".TH onbeat\\-run 1", "max\\-misses", "EXIT STATUS"]),
+        ("onbeat-noise", &[".TH onbeat\\-noise 1", "\n.SH COMMANDS\n", "COMMAND: TOP", "\n.SH EXAMPLES\n"]),
+    ] {
+        let found = text(&format!("man/man1/{page}.1"));
+        for part in parts {
+            assert!(found.contains(part), "{page}: no {part:?} in {found}");
+        }
+    }
+    assert!(text("bash-completion/completions/onbeat").contains("complete -F _onbeat"));
+    assert!(text("zsh/site-functions/_onbeat").starts_with("#compdef onbeat\n"));
+    assert!(text("fish/vendor_completions.d/onbeat.fish").contains("complete -c onbeat"));
+    // A second time, and where no folder can be made.
+    assert_eq!(place.onbeat(&["man", "--prefix", "new/prefix"]).stdout, answer.stdout);
+    let answer = place.onbeat(&["man", "--prefix", "count.toml"]);
+    assert_eq!(answer.status, Some(1));
+    assert!(answer.stderr.contains("count.toml/share/man/man1: cannot be created"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("--prefix ~/.local"), "{}", answer.stderr);
+}

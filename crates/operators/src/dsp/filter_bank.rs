@@ -14,12 +14,12 @@
 //! hold sums of several phases, and several rows at a time hide the latency of the additions.
 
 use super::design::windowed_sinc;
+use super::fourier;
 use crate::check;
 use crate::vectors::Vectors;
 use num_complex::Complex;
 use onbeat_runtime::{Error, FiniteMemory, Kernel, Progress, Ratio};
 use pulp::{Simd, WithSimd};
-use rustfft::FftPlanner;
 use std::sync::Arc;
 
 /// Least samples of room beyond one window. Windows slide through the room; then the last one is copied to
@@ -77,7 +77,7 @@ impl FilterBank {
         let tap =
             |sample: usize| first.checked_sub(sample).and_then(|at| taps.get(at)).map_or(0.0, |tap| *tap);
         let weights = (0..window * channels).flat_map(|sample| [tap(sample) as f32; 2]).collect();
-        let fft = FftPlanner::new().plan_fft_forward(channels);
+        let fft = fourier::forward(channels);
         let room = ROOM.max(window * channels).next_multiple_of(channels);
         let mut bank = FilterBank {
             vectors: Vectors::new(),

@@ -41,6 +41,9 @@ mod fir;
 mod fir_bands;
 mod fir_taps;
 mod iq_balance;
+// For onbeat-bench. The type in it is of another crate.
+#[doc(hidden)]
+pub mod fourier;
 mod magnitude;
 mod phase;
 mod polyphase;

@@ -2,11 +2,11 @@
 
 use super::{Measure, Window};
 use crate::check;
+use crate::dsp::fourier;
 use crate::vectors::Vectors;
 use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Sample, Stamp, Step, Tag};
 use pulp::{Simd, WithSimd};
-use rustfft::FftPlanner;
 use std::sync::Arc;
 
 /// Tags on the first result: the frequency of its first sample, and the step to the next one, in hertz.
@@ -74,7 +74,7 @@ impl<T: SpectralSample, M: Measure> Framed<T, M> {
         check::within("hop", hop as f64, 1.0, 1_073_741_824.0, "leave it out for the default")?;
         let weights = window.weights(size);
         measure.start(&weights, T::IS_COMPLEX);
-        let fft = FftPlanner::new().plan_fft_forward(size);
+        let fft = fourier::forward(size);
         Ok(Framed {
             input: Input::default(),
             out: Output::default(),

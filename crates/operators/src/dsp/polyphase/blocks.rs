@@ -8,10 +8,11 @@
 //! Blocks are counted from the start of the stream, so slices do not change the output. It has to wait for
 //! the end of its block.
 
+use super::super::fourier;
 use super::{FirSample, Windows, branch};
 use crate::format::Coding;
 use num_complex::Complex;
-use rustfft::{Fft, FftPlanner};
+use rustfft::Fft;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,8 +53,7 @@ impl<T: FirSample> Blocks<T> {
         let overlap = taps.len() - 1;
         let size = (PER_TAP * taps.len().max(down)).next_power_of_two();
         let step = (size - overlap) / down * down;
-        let mut planner = FftPlanner::new();
-        let (forward, inverse) = (planner.plan_fft_forward(size), planner.plan_fft_inverse(size));
+        let (forward, inverse) = (fourier::forward(size), fourier::inverse(size));
         let mut response = vec![Complex::new(0.0, 0.0); size];
         response.iter_mut().zip(taps).for_each(|(x, tap)| x.re = (*tap / size as f64) as f32);
         forward.process(&mut response);
