@@ -19,7 +19,7 @@ impl FramePlanes {
     }
 
     /// Computes RGB. A sample of chroma stands for all pixels that it covers.
-    pub fn to_rgb(&mut self, header: &StreamHeader, planes: &[u8], rgb: &mut [u8]) {
+    pub fn unpack(&mut self, header: &StreamHeader, planes: &[u8], rgb: &mut [u8]) {
         self.wide.iter_mut().for_each(|line| line.resize(header.columns, 128));
         let vectors = self.vectors;
         vectors.run(ToRgb { it: self, header, planes, rgb });
@@ -27,7 +27,7 @@ impl FramePlanes {
 
     /// Computes the planes of a frame, 4:4:4 or 4:2:0. In the latter, chroma is that of the mean of a block
     /// of 2 × 2 pixels.
-    pub fn of_rgb(&mut self, header: &StreamHeader, rgb: &[u8], planes: &mut [u8]) {
+    pub fn pack(&mut self, header: &StreamHeader, rgb: &[u8], planes: &mut [u8]) {
         self.vectors.run(OfRgb { colours: self.colours, header, rgb, planes });
     }
 }

@@ -202,7 +202,10 @@ impl Y4mSource {
                 ReadProgress::Ended(rest) => {
                     self.passes += 1;
                     self.rest = rest;
-                    // Without a single frame, the next pass would not have one either.
+                    if self.sent > 0 && !reader.has_frames() {
+                        let name = self.path.display();
+                        return Err(Error::new(format!("{name} was truncated during playback")));
+                    }
                     if !reader.is_file() || self.passes == self.repeat || self.sent == 0 {
                         return Ok(Some(Step::Done));
                     }
@@ -279,7 +282,7 @@ impl Operator for Y4mSource {
         let pixels = chunk.edit_unique().expect("a new chunk is not shared");
         match self.format {
             VideoFormat::Grey => pixels.copy_from_slice(&reader.planes()[..pixels.len()]),
-            VideoFormat::Rgb => film.planes.to_rgb(&film.header, reader.planes(), pixels),
+            VideoFormat::Rgb => film.planes.unpack(&film.header, reader.planes(), pixels),
         }
         reader.next();
         self.sent += 1;

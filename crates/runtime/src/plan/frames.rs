@@ -72,7 +72,6 @@ pub(super) fn samples(shape: Option<Shape>) -> u64 {
 
 /// Formats a frame: "480 × 640".
 pub(super) fn text(shape: Shape) -> String {
-    let lengths: Vec<_> =
-        shape.iter().take_while(|&&length| length > 0).map(|length| length.to_string()).collect();
+    let lengths: Vec<_> = shape.iter().take_while(|&&length| length > 0).map(u32::to_string).collect();
     lengths.join(" × ")
 }
