@@ -32,7 +32,7 @@ pub enum ResizeFilter {
 /// Brings grey and RGB frames to a given size.
 ///
 /// The weights of a filter are as wide as the pixels of the coarser size, so that a smaller picture has no
-/// moiré: the results are those of `Image.resize` of Pillow. The sums along rows are rounded to integers
+/// moiré, as with `Image.resize` of Pillow. The sums along rows are rounded to integers
 /// before those along columns are taken. A tag moves to the pixel at its place. Each frame allocates the
 /// weights.
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ impl FramePlanes {
 
     /// Computes the planes of a frame, 4:4:4 or 4:2:0. In the latter, chroma is that of the mean of a block
     /// of 2 × 2 pixels.
-    pub fn of_rgb(&mut self, header: &StreamHeader, rgb: &[u8], planes: &mut [u8]) {
+    pub fn pack(&mut self, header: &StreamHeader, rgb: &[u8], planes: &mut [u8]) {
         self.vectors.run(OfRgb { colours: self.colours, header, rgb, planes });
     }
 }

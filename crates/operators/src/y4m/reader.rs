@@ -159,6 +159,11 @@ impl Y4mReader {
         &self.planes
     }
 
+    /// Whether this pass had a frame.
+    pub fn has_frames(&self) -> bool {
+        self.frame > 1
+    }
+
     /// Goes on to the next frame.
     pub fn next(&mut self) {
         self.line.clear();

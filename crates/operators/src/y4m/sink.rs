@@ -144,7 +144,7 @@ impl Y4mSink {
             self.bytes.extend_from_slice(frame);
         } else {
             self.bytes.resize(begin + header.frame_bytes(), 0);
-            self.planes.of_rgb(&header, frame, &mut self.bytes[begin..]);
+            self.planes.pack(&header, frame, &mut self.bytes[begin..]);
         }
         Ok(())
     }

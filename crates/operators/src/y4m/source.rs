@@ -202,7 +202,10 @@ impl Y4mSource {
                 ReadProgress::Ended(rest) => {
                     self.passes += 1;
                     self.rest = rest;
-                    // Without a single frame, the next pass would not have one either.
+                    if self.sent > 0 && !reader.has_frames() {
+                        let name = self.path.display();
+                        return Err(Error::new(format!("{name} was truncated during playback")));
+                    }
                     if !reader.is_file() || self.passes == self.repeat || self.sent == 0 {
                         return Ok(Some(Step::Done));
                     }

@@ -26,7 +26,7 @@ fn pipeline(folder: &Path, kinds: &[(&str, &str)], edge: usize, more: &str) -> P
     });
     let text: String = operators.chain(edges).collect();
     let overrides = Overrides::default();
-    let answer = Pipeline::parse(&text, "test.toml", folder.display().to_string(), &registry(), &overrides);
+    let answer = Pipeline::parse(&text, "test.toml", folder, &registry(), &overrides);
     answer.unwrap_or_else(|error| panic!("{error}"))
 }
 
