@@ -12,6 +12,7 @@ pub mod nodes;
 pub mod noise;
 pub mod numbers;
 pub mod report;
+pub mod shell;
 pub mod timerlat;
 pub mod times;
 
@@ -110,7 +111,7 @@ pub enum Command {
     /// Print a shell completion script
     Completions(CompletionsArguments),
     /// Print the manual page, or write all pages and completions for an installation
-    Man(ManArguments),
+    Man(shell::ManArguments),
 }
 
 #[derive(Debug, Args)]
@@ -204,14 +205,6 @@ pub enum SchemaFormat {
 pub struct CompletionsArguments {
     /// Shell to generate the script for
     pub shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub struct ManArguments {
-    /// Write the manual pages and the completions of bash, zsh and fish into the folders below DIR/share in
-    /// which these programs look, and print the files' names. DIR is usually /usr/local or ~/.local
-    #[arg(long, value_name = "DIR")]
-    pub prefix: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

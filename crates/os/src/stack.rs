@@ -157,8 +157,8 @@ fn named(address: usize) -> Vec<StackFrame> {
     frames
 }
 
-/// Whether the places of calls can be found: this program has line tables, or a file with them was found by the
-/// build identifier (`/usr/lib/debug/.build-id`) or the debug link of the program.
+/// Whether the places of calls can be found: this program has line tables, or a file with them was found by
+/// the build identifier (`/usr/lib/debug/.build-id`) or the debug link of the program.
 #[must_use]
 pub fn has_lines() -> bool {
     // One more, because `named` takes return addresses.

@@ -1,6 +1,7 @@
 //! `onbeat completions SHELL` and `onbeat man`: made from the command-line definition.
 
-use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
+use crate::arguments::shell::ManArguments;
+use crate::arguments::{Arguments, CompletionsArguments};
 use crate::error::CommandError;
 use crate::output;
 use clap::CommandFactory;

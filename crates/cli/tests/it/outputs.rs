@@ -182,8 +182,8 @@ fn the_files_of_an_installation_are_where_programs_look_for_them() {
     };
     for (page, parts) in [
         ("onbeat", &[".TH onbeat 1", "COMMAND: BENCH OVERHEAD", "\n.SH EXAMPLES\n", "EXIT STATUS"][..]),
-        ("onbeat-run", &[".TH onbeat\\-run 1", "max\\-misses", "EXIT STATUS"]),
-        ("onbeat-noise", &[".TH onbeat\\-noise 1", "\n.SH COMMANDS\n", "COMMAND: TOP", "\n.SH EXAMPLES\n"]),
+        ("onbeat-run", &[".TH onbeat-run 1", "max\\-misses", "EXIT STATUS"]),
+        ("onbeat-noise", &[".TH onbeat-noise 1", "\n.SH COMMANDS\n", "COMMAND: TOP", "\n.SH EXAMPLES\n"]),
     ] {
         let found = text(&format!("man/man1/{page}.1"));
         for part in parts {

@@ -56,6 +56,12 @@ fn check_rule(
         ),
         "minimum" => good(value.as_f64().is_none_or(|value| value >= rule.as_f64().expect("a number"))),
         "maximum" => good(value.as_f64().is_none_or(|value| value <= rule.as_f64().expect("a number"))),
+        "exclusiveMinimum" => {
+            good(value.as_f64().is_none_or(|value| value > rule.as_f64().expect("a number")))
+        }
+        "exclusiveMaximum" => {
+            good(value.as_f64().is_none_or(|value| value < rule.as_f64().expect("a number")))
+        }
         "not" => good(!check(root, rule, value, at).is_empty()),
         "oneOf" | "anyOf" => {
             let tried: Vec<_> = list().iter().map(|schema| check(root, schema, value, at)).collect();

@@ -1,7 +1,7 @@
 //! Plans of Fourier transforms.
 //!
-//! These functions are not generic, so the kernels of rustfft are compiled once: in this crate, and not again in
-//! each crate that has a generic operator with a transform.
+//! These functions are not generic, so the kernels of rustfft are compiled once: in this crate, and not again
+//! in each crate that has a generic operator with a transform.
 
 use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
