@@ -161,9 +161,12 @@ fn named(address: usize) -> Vec<StackFrame> {
 /// the build identifier (`/usr/lib/debug/.build-id`) or the debug link of the program.
 #[must_use]
 pub fn has_lines() -> bool {
-    // One more, because `named` takes return addresses.
-    let own = has_lines as fn() -> bool as *const ();
-    named(own.addr() + 1).iter().any(|frame| frame.place.is_some())
+    // The calls that led here are as good as any.
+    let here = backtrace::Backtrace::new();
+    here.frames()
+        .iter()
+        .flat_map(backtrace::BacktraceFrame::symbols)
+        .any(|symbol| symbol.filename().is_some())
 }
 
 /// State of a thread of this process, by the kernel: "running", "sleeping (futex_wait_queue)". `None` if the
