@@ -25,7 +25,7 @@ pub fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     let (generics, types, conditions) = input.generics.split_for_impl();
     let texts = texts(input, &options);
     let example = example(&fields.parameters);
-    let struct_of_parameters = parameter_struct(&table, input, &fields.parameters)?;
+    let struct_of_parameters = parameter_struct(&table, input, &fields.parameters);
     let functions = fields.parameters.iter().map(functions);
     let settable: Vec<_> = fields.parameters.iter().filter(|parameter| parameter.settable).collect();
     let settable_names = settable.iter().map(|parameter| word(&parameter.field));
@@ -191,11 +191,7 @@ fn limit(parameter: &ParameterField, limit: &Start) -> TokenStream {
 }
 
 /// The struct that serde reads.
-fn parameter_struct(
-    table: &Ident,
-    input: &DeriveInput,
-    parameters: &[ParameterField],
-) -> Result<TokenStream> {
+fn parameter_struct(table: &Ident, input: &DeriveInput, parameters: &[ParameterField]) -> TokenStream {
     let about = match comment(&input.attrs) {
         Comment::Text(text) => paragraphs(&text).0,
         Comment::Expression(_) => String::new(),
@@ -227,7 +223,7 @@ fn parameter_struct(
             #field: #holds
         }
     });
-    Ok(quote! {
+    quote! {
         #[doc = #about]
         #[derive(
             ::onbeat::declared::serde::Serialize,
@@ -239,7 +235,7 @@ fn parameter_struct(
         pub struct #table {
             #(#fields,)*
         }
-    })
+    }
 }
 
 /// The default of a parameter, and the check of its limits.

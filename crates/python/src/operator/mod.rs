@@ -21,7 +21,7 @@ use crate::ports::{InPlacePort, Inlet, OutHead, Outlet, PortError, in_place, inl
 use crate::value::from_value;
 use answer::StepAnswer;
 use failure::failed;
-use onbeat::{Context, Ending, Error, Operator, Pace, Pacer, Ports, Step, Tag, Value};
+use onbeat::{Context, Ending, Error, Operator, Pace, Pacer, Ports, Stamp, Step, Tag, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -152,8 +152,9 @@ impl Code {
     ) -> Result<Step, PortError> {
         let first = self.inlets.iter().find(|inlet| inlet.info().is_some());
         let shape = first.and_then(|inlet| inlet.info()).map_or([0; 3], |(info, _)| info.shape);
-        if let Some(inlet) = self.inlets.first() {
-            cx.set_stamp(inlet.stamp());
+        let streams = self.inlets.iter().filter(|inlet| inlet.info().is_some()).map(|inlet| inlet.stamp());
+        if let Some(stamp) = streams.reduce(Stamp::older).or(self.inlets.first().map(|inlet| inlet.stamp())) {
+            cx.set_stamp(stamp);
         }
         let mut head = OutHead { shape: if samples == room { shape } else { [0; 3] }, ..OutHead::default() };
         if let Some((info, at)) = first.and_then(|inlet| inlet.info()) {

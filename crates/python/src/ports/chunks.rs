@@ -92,9 +92,9 @@ impl<T: NumpySample> Inlet for ChunkInlet<T> {
 
     fn fetch(&mut self, cx: &mut Context) -> usize {
         if (self.left() == 0 || self.is_starving)
-            && let Some(next) = self.input.pop(cx)
+            && let Some((next, stamp)) = self.input.pop_stamped(cx)
         {
-            self.stamp = cx.stamp();
+            self.stamp = stamp;
             if self.left() == 0 {
                 self.held = Some(Held::Chunk(next));
             } else {

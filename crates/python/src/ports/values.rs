@@ -79,9 +79,10 @@ impl<M: PyMessage> Inlet for ValueInlet<M> {
     }
 
     fn fetch(&mut self, cx: &mut Context) -> usize {
-        if self.held.is_none() {
-            self.held = self.input.pop(cx);
-            self.stamp = cx.stamp();
+        if self.held.is_none()
+            && let Some((value, stamp)) = self.input.pop_stamped(cx)
+        {
+            (self.held, self.stamp) = (Some(value), stamp);
         }
         usize::from(self.held.is_some())
     }

@@ -1,4 +1,4 @@
-//! FrameShapes on the edges, as far as operators know them before the run.
+//! Frames on the edges, as far as operators know them before the run.
 
 use super::resolve::Wire;
 use super::sizes::passes_on;
@@ -8,7 +8,7 @@ use crate::graph::Graph;
 /// Rows, columns and planes of a frame, as in [`Info::shape`](crate::Info::shape).
 type Shape = [u32; 3];
 
-/// FrameShapes of a graph.
+/// Shapes of the frames in a graph.
 pub(crate) struct FrameShapes {
     /// Largest frame on each edge; `None` if it is not known or the edge carries no frames.
     pub edges: Vec<Option<Shape>>,
@@ -29,9 +29,14 @@ impl FrameShapes {
     pub fn find(graph: &Graph, wires: &[Wire], order: &[usize]) -> Self {
         let mut edges: Vec<Option<Shape>> = vec![None; wires.len()];
         let mut refused = Vec::new();
+        let (mut into, mut out_of) = (vec![Vec::new(); order.len()], vec![Vec::new(); order.len()]);
+        for (edge, wire) in wires.iter().enumerate() {
+            into[wire.to].push(edge);
+            out_of[wire.from].push(edge);
+        }
         for &place in order {
-            let from = |edge: &usize| wires[*edge].to == place && edges[*edge].is_some();
-            let incoming: Vec<usize> = (0..wires.len()).filter(from).collect();
+            let incoming: Vec<usize> =
+                into[place].iter().copied().filter(|&edge| edges[edge].is_some()).collect();
             let mut coming: Vec<Option<Shape>> = incoming.iter().map(|&edge| edges[edge]).collect();
             coming.dedup();
             if coming.is_empty() {
@@ -44,7 +49,7 @@ impl FrameShapes {
                     Err(error) => refused.push((place, error)),
                 }
             }
-            for next in (0..wires.len()).filter(|&next| wires[next].from == place) {
+            for &next in &out_of[place] {
                 let output = &graph.operators[place].ports.outputs[wires[next].out];
                 if output.sample_bytes.is_none() {
                     continue;

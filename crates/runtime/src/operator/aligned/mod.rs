@@ -77,10 +77,6 @@ impl<T: Sample> Aligned<T> {
         Aligned { names, ..Aligned::new(names.len()) }
     }
 
-    fn name(&self, stream: usize) -> String {
-        self.names.get(stream).map_or_else(|| format!("in{stream}"), ToString::to_string)
-    }
-
     /// Returns the number of samples used up, per stream.
     pub fn taken(&self) -> u64 {
         self.common.taken
@@ -97,18 +93,12 @@ impl<T: Sample> Aligned<T> {
     /// # Errors
     /// If the sample rates of several streams differ.
     pub fn take(&mut self, inputs: &mut [Input<Chunk<T>>], cx: &mut Context) -> Result<Option<usize>, Error> {
-        let mut all = Some(usize::MAX);
         // The rate of a single stream may change.
         if self.held.len() == 1 {
             self.common.rate_hz = None;
         }
         let names = self.names;
-        for (stream, (input, held)) in inputs.iter_mut().zip(&mut self.held).enumerate() {
-            let name = || names.get(stream).map_or_else(|| format!("in{stream}"), ToString::to_string);
-            let rest = held.take(input, &mut self.common, name, cx)?;
-            all = all.zip(rest).map(|(all, rest)| all.min(rest));
-        }
-        Ok(all)
+        streams::take_all(inputs, &mut self.held, &mut self.common, |stream| port_name(names, stream), cx)
     }
 
     /// Returns the next `count` samples of a stream, which must have that many.
@@ -123,7 +113,7 @@ impl<T: Sample> Aligned<T> {
 
     /// Returns the stamp of an output made from all streams.
     pub fn stamp(&self) -> Stamp {
-        self.held.iter().filter_map(HeldStream::stamp).reduce(Stamp::older).unwrap_or_default()
+        streams::oldest(&self.held)
     }
 
     /// Passes the next samples on as frames, one sample of each stream after the other, in one or more
@@ -175,13 +165,15 @@ impl<T: Sample> Aligned<T> {
             has_ended: inputs[stream].is_ended(cx),
         };
         if let Some(end) = reading::end(inputs.len(), state) {
-            end.say(inputs.len(), &self.common, |stream| self.name(stream), cx);
+            end.say(inputs.len(), &self.common, |stream| port_name(self.names, stream), cx);
             return Step::Done;
         }
         // A stream with samples need not get a message before the next step.
-        for (input, _) in inputs.iter().zip(&self.held).filter(|(_, held)| held.has_samples()) {
-            input.keep(cx);
-        }
+        streams::keep_all(inputs, &self.held, cx);
         Step::Wait
     }
+}
+
+fn port_name(names: &[&str], stream: usize) -> String {
+    names.get(stream).map_or_else(|| format!("in{stream}"), ToString::to_string)
 }

@@ -109,12 +109,7 @@ impl<T: Sample> Streams for [T] {
         names: &[String],
         cx: &mut Context,
     ) -> Result<Option<usize>, Error> {
-        let mut all = Some(usize::MAX);
-        for ((input, held), name) in inputs.iter_mut().zip(chunks).zip(names) {
-            let rest = held.take(input, common, || name.clone(), cx)?;
-            all = all.zip(rest).map(|(all, rest)| all.min(rest));
-        }
-        Ok(all)
+        take_all(inputs, chunks, common, |stream| names[stream].clone(), cx)
     }
 
     fn slices(chunks: &Self::Chunks, count: usize) -> Slices<'_, T> {
@@ -128,7 +123,7 @@ impl<T: Sample> Streams for [T] {
     }
 
     fn stamp(chunks: &Self::Chunks) -> Stamp {
-        chunks.iter().filter_map(HeldStream::stamp).reduce(Stamp::older).unwrap_or_default()
+        oldest(chunks)
     }
 
     fn consume(chunks: &mut Self::Chunks, count: usize) {
@@ -140,9 +135,35 @@ impl<T: Sample> Streams for [T] {
     }
 
     fn keep(inputs: &Self::Inputs, chunks: &Self::Chunks, cx: &mut Context) {
-        for (input, _) in inputs.iter().zip(chunks).filter(|(_, held)| held.has_samples()) {
-            input.keep(cx);
-        }
+        keep_all(inputs, chunks, cx);
+    }
+}
+
+/// Takes chunks until every stream has samples, and returns how many all have.
+pub(super) fn take_all<T: Sample>(
+    inputs: &mut [Input<Chunk<T>>],
+    chunks: &mut [HeldStream<T>],
+    common: &mut Common,
+    name: impl Fn(usize) -> String,
+    cx: &mut Context,
+) -> Result<Option<usize>, Error> {
+    let mut all = Some(usize::MAX);
+    for (stream, (input, held)) in inputs.iter_mut().zip(chunks).enumerate() {
+        let rest = held.take(input, common, || name(stream), cx)?;
+        all = all.zip(rest).map(|(all, rest)| all.min(rest));
+    }
+    Ok(all)
+}
+
+/// Returns the oldest stamp of all streams.
+pub(super) fn oldest<T: Sample>(chunks: &[HeldStream<T>]) -> Stamp {
+    chunks.iter().filter_map(HeldStream::stamp).reduce(Stamp::older).unwrap_or_default()
+}
+
+/// Waits no longer for the streams that have samples.
+pub(super) fn keep_all<T: Sample>(inputs: &[Input<Chunk<T>>], chunks: &[HeldStream<T>], cx: &mut Context) {
+    for (input, _) in inputs.iter().zip(chunks).filter(|(_, held)| held.has_samples()) {
+        input.keep(cx);
     }
 }
 

@@ -33,7 +33,12 @@ impl Context {
     /// Begins a step of an operator with several inputs.
     pub(crate) fn begin_pairs(&mut self) {
         self.sent_away = false;
-        self.joining.pairs = PairCheck::default();
+        let pairs = &mut self.joining.pairs;
+        // One by one: only the tags of the options are written, in each step of such an operator.
+        pairs.first = None;
+        pairs.torn = None;
+        pairs.ended = None;
+        pairs.taken = None;
     }
 
     fn has_sent(&self) -> bool {
