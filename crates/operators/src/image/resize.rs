@@ -3,8 +3,9 @@
 use super::crop::MOST;
 use super::{FrameFilter, FrameSize, frame};
 use crate::check;
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::{U8, U8x3};
+use fast_image_resize::{FilterType, ImageBufferError, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 use onbeat_runtime::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,17 +76,17 @@ impl Resize {
 
     /// Resizes along rows first, and then along columns, as Pillow does. The library would begin with the
     /// columns: where a filter overshoots, sums that are limited in between would differ.
-    fn resize(&mut self, input: &[u8], output: &mut [u8]) -> Result<(), String> {
-        let FrameSize { rows, columns, channels } = self.size;
-        let pixel = if channels == 1 { PixelType::U8 } else { PixelType::U8x3 };
-        let (rows, columns) = (rows as u32, columns as u32);
-        let from = ImageRef::new(columns, rows, input, pixel).map_err(|error| error.to_string())?;
-        let between = Image::from_slice_u8(self.columns, rows, &mut self.between, pixel);
-        let mut between = between.map_err(|error| error.to_string())?;
-        let to = Image::from_slice_u8(self.columns, self.rows, output, pixel);
-        let mut to = to.map_err(|error| error.to_string())?;
-        let both = self.resizer.resize(&from, &mut between, &self.options);
-        both.and_then(|()| self.resizer.resize(&between, &mut to, &self.options))
+    ///
+    /// One type of pixels at a time: the library's general call would link its loops for all of them.
+    fn resize<P: PixelTrait>(&mut self, input: &[u8], output: &mut [u8]) -> Result<(), String> {
+        let (rows, columns) = (self.size.rows as u32, self.size.columns as u32);
+        let said = |error: ImageBufferError| error.to_string();
+        let from = TypedImageRef::<P>::from_buffer(columns, rows, input).map_err(said)?;
+        let mut between =
+            TypedImage::<P>::from_buffer(self.columns, rows, &mut self.between).map_err(said)?;
+        let mut to = TypedImage::<P>::from_buffer(self.columns, self.rows, output).map_err(said)?;
+        let both = self.resizer.resize_typed(&from, &mut between, &self.options);
+        both.and_then(|()| self.resizer.resize_typed(&between, &mut to, &self.options))
             .map_err(|error| error.to_string())
     }
 }
@@ -117,7 +118,8 @@ impl FrameFilter for Resize {
 
     fn filter(&mut self, input: &[u8], output: &mut [u8]) {
         // The errors are about sizes and types that do not match; those were compared.
-        self.resize(input, output).expect("both frames have the size and type that they were prepared for");
+        let both = if self.size.channels == 1 { Self::resize::<U8> } else { Self::resize::<U8x3> };
+        both(self, input, output).expect("both frames have the size and type that they were prepared for");
     }
 
     fn place(&self, sample: usize) -> usize {
