@@ -16,6 +16,7 @@ mod deployed;
 mod equalizer;
 mod exec;
 mod expression;
+mod feedback;
 mod filters;
 mod flow;
 mod fm_chain;
