@@ -1,6 +1,6 @@
 //! Commands to the server, and what it says of its receiver.
 
-use super::protocol::{Command, Header};
+use super::protocol::{ServerHeader, TunerCommand};
 use super::tuners::{Tuner, decibels};
 use super::{RtlTcpSource, is_nothing};
 use num_complex::Complex;
@@ -12,11 +12,11 @@ const WAITING: usize = 1024;
 
 impl RtlTcpSource {
     /// Notes the tuner and its gains, unless they are the same as before.
-    pub(super) fn describe(&mut self, header: Header, cx: &mut Context) {
+    pub(super) fn describe(&mut self, header: ServerHeader, cx: &mut Context) {
         if self.described.replace(header) == Some(header) {
             return;
         }
-        let Header { tuner, gains } = header;
+        let ServerHeader { tuner, gains } = header;
         let text = match (header.known(), Tuner::of(tuner)) {
             (Some(tuner), _) => format!("the tuner is {}, with gains of {} dB", tuner.name, tuner.list()),
             (None, Some(tuner)) => format!(
@@ -38,7 +38,7 @@ impl RtlTcpSource {
     /// Returns the gain to request, in tenths of a decibel; `None` for an automatic one.
     fn tenths(&self) -> Option<i32> {
         let tenths = self.gain.tenths()?;
-        let known = self.receiver.as_ref().and_then(Header::known);
+        let known = self.receiver.as_ref().and_then(ServerHeader::known);
         Some(known.map_or(tenths, |tuner| tuner.nearest(tenths)))
     }
 
@@ -65,7 +65,7 @@ impl RtlTcpSource {
 
     /// Prepares the commands of a new connection.
     pub(super) fn command_all(&mut self) {
-        self.push(Command::SampleRate, self.rate_hz() as u32);
+        self.push(TunerCommand::SampleRate, self.rate_hz() as u32);
         for name in ["ppm", "frequency", "gain", "agc", "bias_tee"] {
             self.push_of(name);
         }
@@ -83,22 +83,26 @@ impl RtlTcpSource {
 
     fn push_of(&mut self, name: &str) {
         match name {
-            "frequency" => self.push(Command::Frequency, self.frequency.0.round() as u32),
+            "frequency" => self.push(TunerCommand::Frequency, self.frequency.0.round() as u32),
             "gain" => {
                 let tenths = self.tenths();
-                self.push(Command::GainMode, u32::from(tenths.is_some()));
-                tenths.into_iter().for_each(|tenths| self.push(Command::Gain, tenths.cast_unsigned()));
+                self.push(TunerCommand::GainMode, u32::from(tenths.is_some()));
+                tenths.into_iter().for_each(|tenths| self.push(TunerCommand::Gain, tenths.cast_unsigned()));
             }
-            "ppm" => self.ppm.into_iter().for_each(|ppm| self.push(Command::Correction, ppm.cast_unsigned())),
-            "agc" => self.agc.into_iter().for_each(|is_on| self.push(Command::Agc, u32::from(is_on))),
+            "ppm" => {
+                self.ppm.into_iter().for_each(|ppm| self.push(TunerCommand::Correction, ppm.cast_unsigned()))
+            }
+            "agc" => self.agc.into_iter().for_each(|is_on| self.push(TunerCommand::Agc, u32::from(is_on))),
             "bias_tee" => {
-                self.bias_tee.into_iter().for_each(|is_on| self.push(Command::BiasTee, u32::from(is_on)));
+                self.bias_tee
+                    .into_iter()
+                    .for_each(|is_on| self.push(TunerCommand::BiasTee, u32::from(is_on)));
             }
             _ => {}
         }
     }
 
-    fn push(&mut self, command: Command, value: u32) {
+    fn push(&mut self, command: TunerCommand, value: u32) {
         self.commands.extend_from_slice(&command.bytes(value));
     }
 

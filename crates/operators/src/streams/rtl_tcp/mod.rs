@@ -19,7 +19,7 @@ use onbeat_runtime::{
     Chunk, Context, Declared, Ending, Error, Hertz, Kind, Operator, Output, Pace, Rate, Registry, Seconds,
     Step, Value, operator,
 };
-use protocol::{HEADER, Header};
+use protocol::{HEADER, ServerHeader};
 use rate_watch::RateWatch;
 use std::io::{ErrorKind, Read};
 
@@ -74,9 +74,9 @@ pub struct RtlTcpSource {
     wire: Option<WireCodec<Complex<f32>>>,
     header: Vec<u8>,
     /// What the header said; `None` until it is complete.
-    receiver: Option<Header>,
+    receiver: Option<ServerHeader>,
     /// The receiver that was described in a note.
-    described: Option<Header>,
+    described: Option<ServerHeader>,
     /// Commands that the server has not taken.
     commands: Vec<u8>,
     bytes: Vec<u8>,
@@ -128,7 +128,7 @@ impl RtlTcpSource {
         };
         let have = self.header.len();
         self.header.extend_from_slice(&bytes[have..have + came.unwrap_or(0)]);
-        if !Header::begins(&self.header) {
+        if !ServerHeader::begins(&self.header) {
             return Err(Error::new(format!(
                 "{} sent `{}`, and an rtl_tcp server begins with `RTL0`: is it the right port? \
                  (rtl_tcp has 1234 unless told otherwise)",
@@ -137,7 +137,7 @@ impl RtlTcpSource {
             )));
         }
         if let Ok(header) = <&[u8; HEADER]>::try_from(&self.header[..]) {
-            let header = Header::read(header);
+            let header = ServerHeader::read(header);
             self.receiver = Some(header);
             self.describe(header, cx);
             self.command_all();

@@ -10,7 +10,7 @@ const MAGIC: &[u8] = b"RTL0";
 /// A command: its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Command {
+pub(super) enum TunerCommand {
     /// Centre frequency in hertz.
     Frequency = 0x01,
     /// Samples per second.
@@ -27,7 +27,7 @@ pub(super) enum Command {
     BiasTee = 0x0e,
 }
 
-impl Command {
+impl TunerCommand {
     /// Returns the five bytes: the number, and the value with its high byte first.
     pub fn bytes(self, value: u32) -> [u8; 5] {
         let [a, b, c, d] = value.to_be_bytes();
@@ -37,24 +37,24 @@ impl Command {
 
 /// What the header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct ServerHeader {
     /// Number of the tuner.
     pub tuner: u32,
     /// Number of its gains.
     pub gains: u32,
 }
 
-impl Header {
+impl ServerHeader {
     /// Whether these first bytes can begin a header.
     pub fn begins(bytes: &[u8]) -> bool {
         bytes.iter().zip(MAGIC).all(|(byte, expected)| byte == expected)
     }
 
     /// Reads a whole header.
-    pub fn read(bytes: &[u8; HEADER]) -> Header {
+    pub fn read(bytes: &[u8; HEADER]) -> ServerHeader {
         let number =
             |at: usize| bytes[at..].first_chunk().map_or(0, |bytes: &[u8; 4]| u32::from_be_bytes(*bytes));
-        Header { tuner: number(4), gains: number(8) }
+        ServerHeader { tuner: number(4), gains: number(8) }
     }
 
     /// Returns the tuner, if it is known and has as many gains as the server says.

@@ -80,7 +80,7 @@ impl RateWatch {
 mod tests {
     use super::*;
 
-    /// What is missing after this time if blocks of samples arrive at these times.
+    /// Returns the shortage after this time if blocks of samples arrive at these times.
     fn shortage(seconds: f64, block: usize, time_s: impl Fn(u64) -> f64) -> Option<Shortage> {
         let mut watch = RateWatch::new(1e6, 5_000_000_000);
         for n in 0.. {
