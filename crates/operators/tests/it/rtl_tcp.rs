@@ -166,6 +166,13 @@ fn settings_change_while_it_runs() {
     assert_eq!(commands(&mut peer, 3).len(), 3);
     let handle = run.handle();
     let set = |name: &str, value: Value| handle.set("radio", name, value, None).map_err(|e| e.to_string());
+    let received = |at_least: usize| {
+        while sent.lock().unwrap().iter().map(|(_, count, _)| count).sum::<usize>() < at_least {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    peer.write_all(&bytes(2000)).unwrap();
+    received(1000);
     for (name, value, expected) in [
         ("frequency", Value::from("101.1 MHz"), vec![(0x01, 101_100_000)]),
         ("gain", 20.into(), vec![(0x03, 1), (0x04, 197)]),
@@ -190,9 +197,7 @@ fn settings_change_while_it_runs() {
     }
     assert!(is_silent(&mut peer), "what was refused is not sent");
     peer.write_all(&bytes(2000)).unwrap();
-    while sent.lock().unwrap().iter().map(|(_, count, _)| count).sum::<usize>() < 7000 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    received(8000);
     handle.stop();
     let record = run.wait().unwrap();
     assert_eq!((record.result.exit_status, record.result.lost), (0, 0));

@@ -200,12 +200,12 @@ impl FeedClients {
             client.drain();
             self.notes += u64::from(client.note(self.notes, cx));
         }
-        if self.refused > 0 {
-            let refused = self.refused;
+        let (refused, notes) = (std::mem::take(&mut self.refused), std::mem::take(&mut self.notes));
+        if refused > 0 {
             cx.note(format!("{refused} clients were refused: {MOST} at a time are the limit"));
         }
-        if self.notes > NOTES {
-            cx.note(format!("{} further clients lost frames", self.notes - NOTES));
+        if notes > NOTES {
+            cx.note(format!("{} further clients lost frames", notes - NOTES));
         }
     }
 }

@@ -37,7 +37,7 @@ impl SbsWriter {
         let (_, fields, report) = read(frame);
         let is_surface = report.is_some_and(|report| report.is_surface);
         let place = report.and_then(|report| self.positions.take(frame.address(), frame.time_s, report));
-        let Some(kind) = kind(frame, is_surface, place.is_some()) else { return };
+        let Some(kind) = kind(frame, is_surface) else { return };
         let [date, time] = date_and_time(unix_ns);
         // Writing to a `Vec` cannot fail.
         let _ = write!(out, "MSG,{kind},1,1,{:06X},1,{date},{time},{date},{time}", frame.address());
@@ -54,13 +54,13 @@ impl SbsWriter {
         field(out, fields.alert.map(flag));
         field(out, is_emergency(&fields).map(flag));
         field(out, fields.ident.map(flag));
-        field(out, is_on_ground(frame, &fields, place.is_some() && !is_surface).map(flag));
+        field(out, is_on_ground(frame, &fields, report.is_some() && !is_surface).map(flag));
         out.extend_from_slice(b"\r\n");
     }
 }
 
 /// Returns the type of the line.
-fn kind(frame: &Frame, is_surface: bool, has_place: bool) -> Option<u8> {
+fn kind(frame: &Frame, is_surface: bool) -> Option<u8> {
     match frame.downlink_format() {
         4 | 20 => Some(5),
         5 | 21 => Some(6),
@@ -68,7 +68,6 @@ fn kind(frame: &Frame, is_surface: bool, has_place: bool) -> Option<u8> {
         11 => Some(8),
         17 | 18 => match bits(frame, 33, 37) {
             1..=4 => Some(1),
-            5..=18 | 20..=22 if !has_place => Some(7),
             5..=18 | 20..=22 => Some(if is_surface { 2 } else { 3 }),
             19 => Some(4),
             28 if bits(frame, 38, 40) == 1 => Some(6),

@@ -282,7 +282,7 @@ impl Operator for FrameSink {
             if self.unheard > 0 {
                 let (unheard, came) = (self.unheard, clients.came);
                 cx.note(format!(
-                    "{unheard} frames came while no client was connected; {came} clients came in all"
+                    "{unheard} frames came while no client was connected; number of clients in all: {came}"
                 ));
             }
         }

@@ -2,7 +2,7 @@
 
 use super::avr::AvrReader;
 use super::beast::BeastReader;
-use super::ticks::TickClock;
+use super::ticks;
 use super::unit::{FeedFrame, FeedUnit, Skipped};
 use crate::mode_s::Frame;
 use crate::streams::{Opening, TcpConnection, TcpPeer, check_address, time_ns};
@@ -68,7 +68,6 @@ pub struct FrameSource {
     file: Option<(File, FileUse)>,
     avr: AvrReader,
     beast: BeastReader,
-    clock: TickClock,
     bytes: Vec<u8>,
     /// Index of the next byte to take.
     at: usize,
@@ -151,7 +150,7 @@ impl FrameSource {
     /// Sends a frame with its time: that of its counter, otherwise that of the last frame with one,
     /// otherwise that of its arrival.
     fn send(&mut self, found: &FeedFrame, cx: &mut Context) -> Result<(), Error> {
-        let time_s = self.clock.time_s(found.ticks);
+        let time_s = ticks::time_s(found.ticks);
         self.last_s = time_s.or(self.last_s);
         let is_live = self.line.is_some();
         let arrived_s = || match is_live {

@@ -16,26 +16,10 @@ pub(super) fn ticks(time_s: f64) -> u64 {
     ticks.rem_euclid(COUNT as i64).cast_unsigned()
 }
 
-/// Times of frames from counters, without steps when the counter starts over.
-#[derive(Debug, Default)]
-pub(super) struct TickClock {
-    last: Option<u64>,
-    /// Ticks that the counter has gone round already.
-    rounds: u64,
-}
-
-impl TickClock {
-    /// Returns the time in seconds at which the preamble started; `None` for a frame without a time.
-    pub fn time_s(&mut self, ticks: Option<u64>) -> Option<f64> {
-        let ticks = ticks.filter(|ticks| *ticks != 0 && *ticks != COMPUTED)?;
-        if let Some(last) = self.last.replace(ticks)
-            && ticks < last
-            && last - ticks > COUNT / 2
-        {
-            self.rounds = self.rounds.saturating_add(COUNT);
-        }
-        Some((self.rounds + ticks) as f64 / TICKS_HZ - AFTER_S)
-    }
+/// Returns the time in seconds at which the preamble started; `None` for a frame without a time.
+pub(super) fn time_s(ticks: Option<u64>) -> Option<f64> {
+    let ticks = ticks.filter(|ticks| *ticks != 0 && *ticks != COMPUTED)?;
+    Some(ticks as f64 / TICKS_HZ - AFTER_S)
 }
 
 #[cfg(test)]
@@ -44,22 +28,14 @@ mod tests {
 
     #[test]
     fn times_come_back() {
-        let mut clock = TickClock::default();
-        for time_s in [0.0, 0.0001, 0.178, 3600.0, 1e6, 2e7] {
-            let back_s = clock.time_s(Some(ticks(time_s))).unwrap();
-            assert!((back_s - time_s).abs() <= 0.5 / TICKS_HZ + 1e-8, "{time_s}: {back_s}");
+        for expected_s in [0.0, 0.0001, 0.178, 3600.0, 1e6, 2e7] {
+            let back_s = time_s(Some(ticks(expected_s))).unwrap();
+            assert!((back_s - expected_s).abs() <= 0.5 / TICKS_HZ + 1e-8, "{expected_s}: {back_s}");
         }
-        assert_eq!(
-            (clock.time_s(None), clock.time_s(Some(0)), clock.time_s(Some(COMPUTED))),
-            (None, None, None)
-        );
+        assert_eq!([None, Some(0), Some(COMPUTED)].map(time_s), [None; 3]);
         // 271 days later.
         let end_s = COUNT as f64 / TICKS_HZ;
-        for time_s in [end_s - 1.0, end_s + 1.0, end_s + 2.0] {
-            assert!((clock.time_s(Some(ticks(time_s))).unwrap() - time_s).abs() < 1e-6);
-        }
-        // A receiver that was restarted.
-        assert!((clock.time_s(Some(ticks(end_s + 1.0))).unwrap() - end_s - 1.0).abs() < 1e-6);
+        assert!((time_s(Some(ticks(end_s + 1.0))).unwrap() - 1.0).abs() < 1e-6);
         for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
             assert!(ticks(odd) < COUNT);
         }
