@@ -1,7 +1,7 @@
 //! The text format of AVR receivers: a line of hexadecimal digits for each frame.
 
 use super::ticks::ticks;
-use super::unit::{FeedFrame, FeedUnit, Skipped};
+use super::unit::{FeedUnit, Skipped};
 use crate::mode_s::Frame;
 use std::io::Write;
 
@@ -68,7 +68,7 @@ impl AvrReader {
         }
         let Some(bytes) = bytes.get(..frame.len() / 2) else { return FeedUnit::Odd };
         let ticks = head.get(..12).map(number);
-        FeedFrame::new(
+        FeedUnit::frame(
             bytes,
             ticks,
             head.get(12..).filter(|level| !level.is_empty()).map(|d| number(d) as u8),

@@ -2,7 +2,7 @@
 //! frame; 0x1a within it is sent twice.
 
 use super::ticks::ticks;
-use super::unit::{FeedFrame, FeedUnit, Skipped};
+use super::unit::{FeedUnit, Skipped};
 use crate::mode_s::Frame;
 
 const ESCAPE: u8 = 0x1a;
@@ -80,7 +80,7 @@ impl BeastReader {
             return Some(FeedUnit::Other);
         }
         let ticks = self.bytes[..6].iter().fold(0, |ticks, byte| ticks << 8 | u64::from(*byte));
-        Some(FeedFrame::new(&self.bytes[HEAD..self.needed], Some(ticks), Some(self.bytes[6])))
+        Some(FeedUnit::frame(&self.bytes[HEAD..self.needed], Some(ticks), Some(self.bytes[6])))
     }
 }
 

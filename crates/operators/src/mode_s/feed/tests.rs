@@ -105,8 +105,8 @@ fn odd_messages_are_counted() {
     let text = b"*5D4D20237A55A6;\r\n*0000;\n*5D4D;*5D4D20237A55A;*;@12;@0000;junk*5D4D2\n<000000000010ff5d4d20237a55a6;";
     let (units, skipped) = avr(text);
     let hex = [0x5d, 0x4d, 0x20, 0x23, 0x7a, 0x55, 0xa6];
-    let plain = FeedFrame::new(&hex, None, None);
-    let leveled = FeedFrame::new(&hex, Some(16), Some(255));
+    let plain = FeedUnit::frame(&hex, None, None);
+    let leveled = FeedUnit::frame(&hex, Some(16), Some(255));
     let odd = FeedUnit::Odd;
     assert_eq!(units, [plain, FeedUnit::Other, FeedUnit::Other, odd, odd, odd, odd, leveled]);
     assert_eq!((skipped.bytes, skipped.cut), (4, 1));
@@ -122,7 +122,7 @@ fn odd_messages_are_counted() {
 fn frames_are_checked() {
     let mut skipped = Skipped::default();
     let mut check = |bytes: &[u8]| {
-        let FeedUnit::Frame(frame) = FeedFrame::new(bytes, None, None) else { panic!("{bytes:?}") };
+        let FeedUnit::Frame(frame) = FeedUnit::frame(bytes, None, None) else { panic!("{bytes:?}") };
         frame.checked(1.0, &mut skipped).map(|frame| frame.hex())
     };
     let good = [0x5d, 0x4d, 0x20, 0x23, 0x7a, 0x55, 0xa6];

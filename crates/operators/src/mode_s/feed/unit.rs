@@ -24,9 +24,9 @@ pub(super) struct FeedFrame {
     pub level: Option<u8>,
 }
 
-impl FeedFrame {
-    /// Copies the bytes of a frame.
-    pub fn new(bytes: &[u8], ticks: Option<u64>, level: Option<u8>) -> FeedUnit {
+impl FeedUnit {
+    /// Makes a frame of these bytes, if there are 7 or 14.
+    pub fn frame(bytes: &[u8], ticks: Option<u64>, level: Option<u8>) -> Self {
         let mut all = [0; 14];
         match all.get_mut(..bytes.len()) {
             Some(place) if matches!(bytes.len(), 7 | 14) => place.copy_from_slice(bytes),
@@ -34,7 +34,9 @@ impl FeedFrame {
         }
         FeedUnit::Frame(FeedFrame { bytes: all, length: bytes.len(), ticks, level })
     }
+}
 
+impl FeedFrame {
     /// Returns the frame if its length and its parity are right, as far as they can be checked.
     pub fn checked(&self, time_s: f64, skipped: &mut Skipped) -> Option<Frame> {
         let level_db = match self.level {

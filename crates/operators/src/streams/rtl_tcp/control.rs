@@ -81,24 +81,23 @@ impl RtlTcpSource {
         }
     }
 
+    /// Prepares the commands for a parameter, if it has a value.
     fn push_of(&mut self, name: &str) {
-        match name {
-            "frequency" => self.push(TunerCommand::Frequency, self.frequency.0.round() as u32),
+        let switch = |is_on: bool| u32::from(is_on);
+        let (command, value) = match name {
+            "frequency" => (TunerCommand::Frequency, Some(self.frequency.0.round() as u32)),
             "gain" => {
                 let tenths = self.tenths();
                 self.push(TunerCommand::GainMode, u32::from(tenths.is_some()));
-                tenths.into_iter().for_each(|tenths| self.push(TunerCommand::Gain, tenths.cast_unsigned()));
+                (TunerCommand::Gain, tenths.map(i32::cast_unsigned))
             }
-            "ppm" => {
-                self.ppm.into_iter().for_each(|ppm| self.push(TunerCommand::Correction, ppm.cast_unsigned()))
-            }
-            "agc" => self.agc.into_iter().for_each(|is_on| self.push(TunerCommand::Agc, u32::from(is_on))),
-            "bias_tee" => {
-                self.bias_tee
-                    .into_iter()
-                    .for_each(|is_on| self.push(TunerCommand::BiasTee, u32::from(is_on)));
-            }
-            _ => {}
+            "ppm" => (TunerCommand::Correction, self.ppm.map(i32::cast_unsigned)),
+            "agc" => (TunerCommand::Agc, self.agc.map(switch)),
+            "bias_tee" => (TunerCommand::BiasTee, self.bias_tee.map(switch)),
+            _ => return,
+        };
+        if let Some(value) = value {
+            self.push(command, value);
         }
     }
 
