@@ -112,10 +112,13 @@
 //! | `udp.sink`, `udp.sink.complex` | real, complex → | sends samples in UDP datagrams: [`UdpSink`] |
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
+//! | `rtl_tcp.source` | → complex | receives samples from an RTL-SDR receiver on another host: [`RtlTcpSource`] |
 //! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
 //! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
+//! | `mode_s.source` | → frames | receives frames from other programs, or reads them from a file: [`mode_s::FrameSource`] |
+//! | `mode_s.sink` | frames → | sends frames to map programs: [`mode_s::FrameSink`] |
 //! | `mode_s.null` | frames → | discards frames |
 //! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
@@ -199,8 +202,8 @@ pub use png::{ColourMap, PictureFormat, PngFrameSink, PngSink, PngSource};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
-    Exec, ExecCommand, ExecSink, ExecSource, FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink,
-    TcpSource, TextSink, TextSource, UdpSink, UdpSource, writes_stdout,
+    Exec, ExecCommand, ExecSink, ExecSource, FileSink, Framing, RtlTcpSource, StdinSource, StdoutSink,
+    TcpPeer, TcpSink, TcpSource, TextSink, TextSource, TunerGain, UdpSink, UdpSource, writes_stdout,
 };
 pub use tables::{
     CsvSink, CsvSource, CsvValueSink, CsvValueSource, Decimal, Missing, TableFormat, TimeColumn, TimeUnit,
