@@ -1,0 +1,179 @@
+//! Batches in a stream of symbols: a sync word and sixteen code words.
+
+use super::bch::WordCorrector;
+use super::message::{PageAssembly, PageCoding, TimedLine};
+use std::collections::VecDeque;
+
+/// The word at which a batch begins.
+const SYNC: u32 = 0x7cd2_15d8;
+
+/// Wrong bits of a sync word that is searched.
+const MOST_WRONG: u32 = 2;
+
+/// Wrong bits of a sync word where one must be.
+const MOST_WRONG_LATER: u32 = 4;
+
+/// Symbols of the words of a batch.
+const BATCH: usize = 512;
+
+/// Symbols of a word.
+const WORD: usize = 32;
+
+/// How much the words of a first batch must tell, in bits; see [`evidence`].
+const EVIDENCE: i32 = 16;
+
+/// A level of the sync word: the mean of the symbols that are 1, and of those that are 0.
+#[derive(Debug, Clone, Copy, Default)]
+struct SyncLevels {
+    middle: f32,
+    inverted: bool,
+}
+
+/// A symbol and its time.
+#[derive(Debug, Clone, Copy, Default)]
+struct TimedSymbol {
+    value: f32,
+    time_s: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchState {
+    /// Looking for a sync word.
+    Search,
+    /// Taking the words of a batch that may not be one.
+    First,
+    /// Taking the words of a batch after another one.
+    Later,
+    /// Taking the sync word between two batches.
+    Between,
+}
+
+/// Finds batches, and the messages in them.
+#[derive(Debug)]
+pub(super) struct BatchSearch {
+    corrector: WordCorrector,
+    pages: PageAssembly,
+    state: BatchState,
+    /// Signs of the last symbols.
+    signs: u32,
+    /// The last symbols of a sync word, or those of a batch.
+    symbols: VecDeque<TimedSymbol>,
+    levels: SyncLevels,
+    pub batches: u64,
+    /// Words with too many errors, in batches.
+    pub lost: u64,
+}
+
+impl BatchSearch {
+    pub fn new(baud: u32, coding: PageCoding) -> Self {
+        BatchSearch {
+            corrector: WordCorrector::new(),
+            pages: PageAssembly::new(baud, coding),
+            state: BatchState::Search,
+            signs: 0,
+            symbols: VecDeque::with_capacity(BATCH + WORD),
+            levels: SyncLevels::default(),
+            batches: 0,
+            lost: 0,
+        }
+    }
+
+    /// Words of messages whose address was lost.
+    pub fn orphans(&self) -> u64 {
+        self.pages.orphans
+    }
+
+    /// Takes a symbol, whose mean is removed, and its time. Calls `found` with each message that is complete.
+    pub fn push(&mut self, value: f32, time_s: f64, found: impl FnMut(TimedLine)) {
+        self.signs = self.signs << 1 | u32::from(value > 0.0);
+        self.symbols.push_back(TimedSymbol { value, time_s });
+        let wrong = (self.signs ^ SYNC).count_ones();
+        let is_sync = wrong <= MOST_WRONG || wrong >= 32 - MOST_WRONG;
+        match self.state {
+            // A better place than that of a batch which was not confirmed.
+            BatchState::Search | BatchState::First if is_sync => {
+                self.keep_last(WORD);
+                self.begin(wrong > 16, BatchState::First);
+            }
+            BatchState::Search => self.keep_last(WORD - 1),
+            BatchState::First | BatchState::Later if self.symbols.len() == BATCH => self.end_batch(found),
+            BatchState::Between if self.symbols.len() == WORD => self.go_on(found),
+            _ => (),
+        }
+    }
+
+    /// Ends a message that was not ended.
+    pub fn finish(&mut self, mut found: impl FnMut(TimedLine)) {
+        self.state = BatchState::Search;
+        self.pages.end(self.levels.inverted).into_iter().for_each(&mut found);
+    }
+
+    fn keep_last(&mut self, count: usize) {
+        let more = self.symbols.len().saturating_sub(count);
+        self.symbols.drain(..more);
+    }
+
+    /// Begins a batch after the sync word in the symbols.
+    fn begin(&mut self, inverted: bool, state: BatchState) {
+        let mut sums = [0.0f32; 2];
+        for (symbol, bit) in self.symbols.iter().zip((0..32).rev()) {
+            sums[(SYNC >> bit & 1) as usize] += symbol.value;
+        }
+        let ones = SYNC.count_ones() as f32;
+        let middle = (sums[0] / (32.0 - ones) + sums[1] / ones) / 2.0;
+        // A sync word of a batch after another one corrects the level that is known.
+        let middle = if state == BatchState::Later { (middle + self.levels.middle) / 2.0 } else { middle };
+        self.levels = SyncLevels { middle, inverted };
+        self.symbols.clear();
+        self.state = state;
+    }
+
+    /// Reads the words of a batch, the one or the other way.
+    fn end_batch(&mut self, mut found: impl FnMut(TimedLine)) {
+        let SyncLevels { middle, inverted } = self.levels;
+        let mut words = [0u32; BATCH / WORD];
+        for (at, symbol) in self.symbols.iter().enumerate() {
+            let bit = (symbol.value > middle) != inverted;
+            words[at / WORD] = words[at / WORD] << 1 | u32::from(bit);
+        }
+        let words = words.map(|word| self.corrector.correct(word).map(|word| (word.word, word.corrected)));
+        if self.state == BatchState::First && words.iter().map(|word| evidence(*word)).sum::<i32>() < EVIDENCE
+        {
+            self.keep_last(WORD - 1);
+            self.state = BatchState::Search;
+            return;
+        }
+        self.batches += 1;
+        for (number, word) in words.into_iter().enumerate() {
+            self.lost += u64::from(word.is_none());
+            let time_s = self.symbols[number * WORD].time_s;
+            self.pages.push(number as u32, time_s, word, inverted).into_iter().for_each(&mut found);
+        }
+        self.symbols.clear();
+        self.state = BatchState::Between;
+    }
+
+    /// Goes on with another batch if a sync word has come.
+    fn go_on(&mut self, found: impl FnMut(TimedLine)) {
+        let SyncLevels { middle, inverted } = self.levels;
+        let signs =
+            self.symbols.iter().fold(0u32, |signs, symbol| signs << 1 | u32::from(symbol.value > middle));
+        let expected = if inverted { !SYNC } else { SYNC };
+        if (signs ^ expected).count_ones() <= MOST_WRONG_LATER {
+            self.begin(inverted, BatchState::Later);
+        } else {
+            self.finish(found);
+        }
+    }
+}
+
+/// How much a word tells for a batch, in bits. Of random words, one in 2048 has no error, one in 64 has one, and
+/// one in 4 seems to have two.
+fn evidence(word: Option<(u32, u32)>) -> i32 {
+    match word {
+        Some((_, 0)) => 11,
+        Some((_, 1)) => 6,
+        Some(_) => 2,
+        None => -2,
+    }
+}
