@@ -117,16 +117,22 @@
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
 //! | `mode_s.null` | frames → | discards frames |
+//! | `afsk.decode` | real → text | receives packets (AX.25, APRS) from audio: [`packet::AfskDecode`] |
+//! | `afsk.demod` | real | which of two tones is stronger: [`packet::AfskDemod`] |
+//! | `symbol.sync` | real | one sample per symbol: [`symbols::SymbolSync`] |
+//! | `ax25.decode` | real → text | decodes AX.25 frames in symbols: [`packet::Ax25Decode`] |
+//! | `pocsag.decode` | real → text | receives pages from audio: [`pocsag::PocsagDecode`] |
 //! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, bytes are `Chunk<u8>`, numbers are `u64`, a value
 //! is an `f64`. A step allocates memory only for tags, notes, lines of text and pictures.
 //!
-//! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
-//! `deemphasis`, `equalizer`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a
-//! sample as 0, because it would spoil more there. These kinds, the file sources and sinks, and `tap` count
-//! such samples. The record gives the number at the end of the run.
+//! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it.
+//! `afsk.demod`, `afsk.decode`, `agc`, `ax25.decode`, `deemphasis`, `equalizer`, `fft`, `mode_s.demod`,
+//! `pocsag.decode`, `quad.demod`, `spectrum`, `squelch` and `symbol.sync` treat such a sample as 0, because
+//! it would spoil more there. These kinds, the file sources and sinks, and `tap` count such samples. The
+//! record gives the number at the end of the run.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples. [`recording`]
 //! generates the signal of the FM receiver example.

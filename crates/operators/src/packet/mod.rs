@@ -21,7 +21,7 @@ mod tones;
 pub use decode::Ax25Decode;
 pub use receiver::AfskDecode;
 pub use tones::AfskDemod;
-pub(crate) use tones::mean_taps;
+pub(crate) use tones::{check_length, mean_taps};
 
 use onbeat_runtime::{Kind, Registry};
 

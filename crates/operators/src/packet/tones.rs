@@ -22,6 +22,7 @@ impl Tones {
     pub fn check(&self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
         let Tones { mark_hz, space_hz, symbol_hz } = *self;
+        check_length("symbol_rate", symbol_hz, rate_hz)?;
         let needed_hz = (2.0 * mark_hz.max(space_hz) + symbol_hz).max(4.0 * symbol_hz);
         if rate_hz >= needed_hz {
             return Ok(());
@@ -31,6 +32,21 @@ impl Tones {
              symbols per second need at least {needed_hz} Hz; use the audio before it was resampled"
         )))
     }
+}
+
+/// Most samples of a symbol.
+const MOST_LENGTH: f64 = 16_384.0;
+
+/// Checks that symbols are not too long for a filter of their length.
+pub(crate) fn check_length(name: &str, symbol_hz: f64, rate_hz: f64) -> Result<(), Error> {
+    if rate_hz / symbol_hz <= MOST_LENGTH {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "`{name}` is {symbol_hz}: at {rate_hz} samples per second a symbol would have {:.0} samples, and {MOST_LENGTH} is \
+         the limit; resample the input to a lower rate",
+        rate_hz / symbol_hz
+    )))
 }
 
 /// Taps of the mean over `length` samples, which need not be a whole number. Their sum is `sum`.
@@ -73,8 +89,8 @@ impl ToneFilter {
     }
 }
 
-/// Correlates with two tones: output `k` is that of a window of one symbol around input `k * factor`. A tone of
-/// amplitude 1 gives a magnitude of 1.
+/// Correlates with two tones: output `k` is that of a window of one symbol around input `k * factor`. A tone
+/// of amplitude 1 gives a magnitude of 1.
 #[derive(Debug, Clone)]
 pub(crate) struct TonePair {
     mark: ToneFilter,

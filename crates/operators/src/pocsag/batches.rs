@@ -1,6 +1,6 @@
 //! Batches in a stream of symbols: a sync word and sixteen code words.
 
-use super::bch::WordCorrector;
+use super::bch::{CorrectedWord, WordCorrector};
 use super::message::{PageAssembly, PageCoding, TimedLine};
 use std::collections::VecDeque;
 
@@ -22,10 +22,12 @@ const WORD: usize = 32;
 /// How much the words of a first batch must tell, in bits; see [`evidence`].
 const EVIDENCE: i32 = 16;
 
-/// A level of the sync word: the mean of the symbols that are 1, and of those that are 0.
+/// What a sync word tells: the level between 0 and 1, and which of them is higher.
 #[derive(Debug, Clone, Copy, Default)]
 struct SyncLevels {
     middle: f32,
+    /// From the middle to either of them.
+    swing: f32,
     inverted: bool,
 }
 
@@ -59,6 +61,8 @@ pub(super) struct BatchSearch {
     /// The last symbols of a sync word, or those of a batch.
     symbols: VecDeque<TimedSymbol>,
     levels: SyncLevels,
+    /// Wrong bits of the sync word of a first batch.
+    wrong: u32,
     pub batches: u64,
     /// Words with too many errors, in batches.
     pub lost: u64,
@@ -73,6 +77,7 @@ impl BatchSearch {
             signs: 0,
             symbols: VecDeque::with_capacity(BATCH + WORD),
             levels: SyncLevels::default(),
+            wrong: 0,
             batches: 0,
             lost: 0,
         }
@@ -85,15 +90,22 @@ impl BatchSearch {
 
     /// Takes a symbol, whose mean is removed, and its time. Calls `found` with each message that is complete.
     pub fn push(&mut self, value: f32, time_s: f64, found: impl FnMut(TimedLine)) {
-        self.signs = self.signs << 1 | u32::from(value > 0.0);
+        // A 1 is the lower frequency.
+        self.signs = self.signs << 1 | u32::from(value < 0.0);
         self.symbols.push_back(TimedSymbol { value, time_s });
         let wrong = (self.signs ^ SYNC).count_ones();
-        let is_sync = wrong <= MOST_WRONG || wrong >= 32 - MOST_WRONG;
+        let (inverted, wrong) = (wrong > 16, wrong.min(32 - wrong));
+        let is_start = match self.state {
+            BatchState::Search => wrong <= MOST_WRONG,
+            // A first batch is not confirmed, and a better sync word takes its place.
+            BatchState::First => wrong < self.wrong,
+            _ => false,
+        };
         match self.state {
-            // A better place than that of a batch which was not confirmed.
-            BatchState::Search | BatchState::First if is_sync => {
+            _ if is_start => {
                 self.keep_last(WORD);
-                self.begin(wrong > 16, BatchState::First);
+                self.wrong = wrong;
+                self.begin(inverted, BatchState::First);
             }
             BatchState::Search => self.keep_last(WORD - 1),
             BatchState::First | BatchState::Later if self.symbols.len() == BATCH => self.end_batch(found),
@@ -120,23 +132,37 @@ impl BatchSearch {
             sums[(SYNC >> bit & 1) as usize] += symbol.value;
         }
         let ones = SYNC.count_ones() as f32;
-        let middle = (sums[0] / (32.0 - ones) + sums[1] / ones) / 2.0;
+        let [zero, one] = [sums[0] / (32.0 - ones), sums[1] / ones];
+        let (middle, swing) = ((zero + one) / 2.0, (one - zero).abs() / 2.0);
         // A sync word of a batch after another one corrects the level that is known.
-        let middle = if state == BatchState::Later { (middle + self.levels.middle) / 2.0 } else { middle };
-        self.levels = SyncLevels { middle, inverted };
+        let mean = |new: f32, old: f32| if state == BatchState::Later { (new + old) / 2.0 } else { new };
+        let (middle, swing) = (mean(middle, self.levels.middle), mean(swing, self.levels.swing));
+        self.levels = SyncLevels { middle, swing, inverted };
         self.symbols.clear();
         self.state = state;
     }
 
-    /// Reads the words of a batch, the one or the other way.
+    /// Reads a word of a batch: what it is, and how many bits of it were wrong. `None` if it is lost.
+    fn read_word(&self, number: usize) -> Option<(u32, u32)> {
+        let SyncLevels { middle, swing, inverted } = self.levels;
+        let symbols = self.symbols.range(number * WORD..(number + 1) * WORD);
+        let bit = |symbol: &TimedSymbol| u32::from((symbol.value < middle) != inverted);
+        let received = symbols.clone().fold(0u32, |word, symbol| word << 1 | bit(symbol));
+        let CorrectedWord { word, corrected } = self.corrector.correct(received)?;
+        // Noise moves a bit a little way beyond the middle. Two bits that were clear are rather a word with
+        // four errors or more.
+        let changed = symbols.zip((0..32).rev()).filter(|(_, bit)| (word ^ received) >> bit & 1 == 1);
+        let moved: f32 = changed.map(|(symbol, _)| (symbol.value - middle).abs()).sum();
+        (corrected < 2 || moved <= swing).then_some((word, corrected))
+    }
+
+    /// Reads the words of a batch, if it is one.
     fn end_batch(&mut self, mut found: impl FnMut(TimedLine)) {
-        let SyncLevels { middle, inverted } = self.levels;
-        let mut words = [0u32; BATCH / WORD];
-        for (at, symbol) in self.symbols.iter().enumerate() {
-            let bit = (symbol.value > middle) != inverted;
-            words[at / WORD] = words[at / WORD] << 1 | u32::from(bit);
+        let inverted = self.levels.inverted;
+        let mut words = [None; BATCH / WORD];
+        for (number, word) in words.iter_mut().enumerate() {
+            *word = self.read_word(number);
         }
-        let words = words.map(|word| self.corrector.correct(word).map(|word| (word.word, word.corrected)));
         if self.state == BatchState::First && words.iter().map(|word| evidence(*word)).sum::<i32>() < EVIDENCE
         {
             self.keep_last(WORD - 1);
@@ -155,9 +181,9 @@ impl BatchSearch {
 
     /// Goes on with another batch if a sync word has come.
     fn go_on(&mut self, found: impl FnMut(TimedLine)) {
-        let SyncLevels { middle, inverted } = self.levels;
+        let SyncLevels { middle, inverted, .. } = self.levels;
         let signs =
-            self.symbols.iter().fold(0u32, |signs, symbol| signs << 1 | u32::from(symbol.value > middle));
+            self.symbols.iter().fold(0u32, |signs, symbol| signs << 1 | u32::from(symbol.value < middle));
         let expected = if inverted { !SYNC } else { SYNC };
         if (signs ^ expected).count_ones() <= MOST_WRONG_LATER {
             self.begin(inverted, BatchState::Later);
@@ -167,8 +193,8 @@ impl BatchSearch {
     }
 }
 
-/// How much a word tells for a batch, in bits. Of random words, one in 2048 has no error, one in 64 has one, and
-/// one in 4 seems to have two.
+/// How much a word tells for a batch, in bits. Of random words, one in 2048 has no error, one in 64 has one,
+/// and one in 4 seems to have two.
 fn evidence(word: Option<(u32, u32)>) -> i32 {
     match word {
         Some((_, 0)) => 11,

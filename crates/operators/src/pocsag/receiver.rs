@@ -5,7 +5,7 @@ use super::message::{PageCoding, TimedLine};
 use crate::check;
 use crate::dsp::{FirDecimator, not_finite};
 use crate::found::{Finder, FindingSearch, Found};
-use crate::packet::mean_taps;
+use crate::packet::{check_length, mean_taps};
 use crate::symbols::{ClockSettings, Strobe, SymbolClock, TimingDetector};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Kernel, Operator, Output, Step, operator};
 use std::collections::VecDeque;
@@ -22,7 +22,13 @@ const LEAST_PERIOD: f64 = 12.0;
 /// Symbols over which the mean is taken that counts as 0 until a sync word has come.
 const MEAN: f64 = 64.0;
 
+/// Largest sample: louder ones would spoil the mean for too long.
+const LOUDEST: f32 = 1e6;
+
+/// Bandwidth of the symbol clock, as a share of the symbol rate.
 const BANDWIDTH: f64 = 0.01;
+
+/// Largest deviation of a sender's symbol rate, as a share of it.
 const DEVIATION: f64 = 0.002;
 
 /// Receives pages: POCSAG at 512, 1200 and 2400 Bd in the audio of an FM receiver, each as a line of JSON.
@@ -57,24 +63,12 @@ impl PocsagDecode {
         }
         Ok(())
     }
-
-    fn check(&self, rate_hz: f64) -> Result<(), Error> {
-        check::rate(rate_hz)?;
-        let needed_hz = self.rates.iter().max().map_or(0.0, |rate| 4.0 * f64::from(*rate));
-        if rate_hz >= needed_hz {
-            return Ok(());
-        }
-        Err(Error::new(format!(
-            "the sample rate of its input is {rate_hz} Hz: `rates` needs at least {needed_hz} Hz, 4 samples per \
-             symbol; leave the highest rate out, or use the audio before it was resampled"
-        )))
-    }
 }
 
 #[operator]
 impl Operator for PocsagDecode {
     fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
-        self.check(rate_hz).map(|()| None)
+        check_rate(&self.rates, rate_hz).map(|()| None)
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
@@ -83,15 +77,29 @@ impl Operator for PocsagDecode {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let PocsagDecode { input, out, search, .. } = self;
-        let (rates, coding) = (&self.rates, self.coding);
-        search.step(input, out, |rate_hz| PageSearch::new(rates, coding, rate_hz), cx)
+        let PocsagDecode { input, out, search, rates, coding } = self;
+        search.step(input, out, |rate_hz| PageSearch::new(rates, *coding, rate_hz), cx)
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
         self.search.say(cx, ending);
         Ok(())
     }
+}
+
+/// Checks that a sample rate suits these symbol rates.
+fn check_rate(rates: &[u32], rate_hz: f64) -> Result<(), Error> {
+    check::rate(rate_hz)?;
+    let lowest = rates.iter().min().map_or(f64::INFINITY, |rate| f64::from(*rate));
+    check_length("rates", lowest, rate_hz)?;
+    let needed_hz = rates.iter().max().map_or(0.0, |rate| 4.0 * f64::from(*rate));
+    if rate_hz >= needed_hz {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "the sample rate of its input is {rate_hz} Hz: `rates` needs at least {needed_hz} Hz, 4 samples per \
+         symbol; leave the highest rate out, or use the audio before it was resampled"
+    )))
 }
 
 /// Finds messages of one symbol rate.
@@ -154,7 +162,7 @@ struct PageSearch {
 
 impl PageSearch {
     fn new(rates: &[u32], coding: PageCoding, rate_hz: f64) -> Result<Self, Error> {
-        check::rate(rate_hz)?;
+        check_rate(rates, rate_hz)?;
         let search = |baud: &u32| RateSearch::new(*baud, coding, rate_hz);
         Ok(PageSearch {
             rates: rates.iter().map(search).collect::<Result<_, _>>()?,
@@ -177,7 +185,7 @@ impl Finder for PageSearch {
             let clean = &mut clean[..part.len()];
             for (to, from) in clean.iter_mut().zip(part) {
                 *not_finite += u64::from(!from.is_finite());
-                *to = if from.is_finite() { *from } else { 0.0 };
+                *to = if from.is_finite() { from.clamp(-LOUDEST, LOUDEST) } else { 0.0 };
             }
             for rate in rates.iter_mut() {
                 let made = rate.filter.process(clean, &mut filtered).produced;

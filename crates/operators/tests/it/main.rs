@@ -31,6 +31,7 @@ mod lines;
 mod measures;
 mod mode_s;
 mod not_finite;
+mod packets;
 mod parameters;
 mod periods;
 mod portions;
