@@ -19,6 +19,9 @@ const BATCH: usize = 512;
 /// Symbols of a word.
 const WORD: usize = 32;
 
+/// Mean deviation of the symbols of a word, as a share of their level, up to which the word is clear.
+const CLEAR: f32 = 0.4;
+
 /// How much the words of a first batch must tell, in bits; see [`evidence`].
 const EVIDENCE: i32 = 16;
 
@@ -149,11 +152,20 @@ impl BatchSearch {
         let bit = |symbol: &TimedSymbol| u32::from((symbol.value < middle) != inverted);
         let received = symbols.clone().fold(0u32, |word, symbol| word << 1 | bit(symbol));
         let CorrectedWord { word, corrected } = self.corrector.correct(received)?;
-        // Noise moves a bit a little way beyond the middle. Two bits that were clear are rather a word with
-        // four errors or more.
-        let changed = symbols.zip((0..32).rev()).filter(|(_, bit)| (word ^ received) >> bit & 1 == 1);
-        let moved: f32 = changed.map(|(symbol, _)| (symbol.value - middle).abs()).sum();
-        (corrected < 2 || moved <= swing).then_some((word, corrected))
+        if corrected < 2 {
+            return Some((word, corrected));
+        }
+        // Two bits that were clearly wrong, among others that were not clear, are rather a word with four
+        // errors.
+        let (mut moved, mut spread) = (0.0, 0.0);
+        for (symbol, bit) in symbols.zip((0..32).rev()) {
+            let size = (symbol.value - middle).abs();
+            match (word ^ received) >> bit & 1 {
+                1 => moved += size,
+                _ => spread += (size - swing) * (size - swing) / 30.0,
+            }
+        }
+        (moved <= swing || spread.sqrt() <= CLEAR * swing).then_some((word, corrected))
     }
 
     /// Reads the words of a batch, if it is one.

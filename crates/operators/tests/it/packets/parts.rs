@@ -38,8 +38,8 @@ fn a_tone_gives_its_amplitude() {
             (0..4800).map(|n| 0.5 * (n as f32 * hertz / 48e3 * std::f32::consts::TAU).sin()).collect();
         let out = through("afsk.demod", "", tone, 48_000.0);
         assert_eq!(out.len(), 4800);
-        // The other tone is at 1.2 zeros of the window's response.
-        assert!(out[100..4700].iter().all(|y| (y - expected).abs() < 0.13), "{hertz}");
+        // The other tone gives a fifth, and the images of both a little.
+        assert!(out[100..4700].iter().all(|y| (y - expected).abs() < 0.17), "{hertz}");
     }
 }
 
@@ -88,9 +88,10 @@ fn clocks_lock_at_any_phase_and_rate() {
                 let off_count = out.len() as f64 - symbols.len() as f64;
                 assert!(off_count.abs() < 4.0, "{detector} {off} {phase} {period}: {}", out.len());
                 let late = &out[500..1900];
-                // In the middle of a symbol the triangle has its full height.
+                // In the middle of a symbol the triangle has its full height. Few samples round its top.
+                let least = if period < 4.0 { 0.7 } else { 0.8 };
                 let worst = late.iter().map(|y| y.abs()).fold(f32::MAX, f32::min);
-                assert!(worst > 0.8, "{detector} {off} {phase} {period}: {worst}");
+                assert!(worst > least, "{detector} {off} {phase} {period}: {worst}");
             }
         }
     }
