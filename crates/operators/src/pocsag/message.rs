@@ -115,7 +115,7 @@ impl PageAssembly {
         if word != IDLE {
             self.open = Some(OpenPage {
                 time_s,
-                address: (word >> 13 & 0x3_ffff) << 3 | number / 2,
+                address: ((word >> 13 & 0x3_ffff) << 3) | (number / 2),
                 function: word >> 11 & 3,
                 words: Vec::new(),
                 corrected,

@@ -81,7 +81,7 @@ fn two_wrong_bits_are_corrected_and_three_are_lost() {
         without_times(found)
     };
     let right = json!({"baud": 1200, "address": 1_234_567, "function": 0, "numeric": "123456789012345", "corrected_bits": 0});
-    assert_eq!(line(&[]), [right.clone()]);
+    assert_eq!(line(&[]), std::slice::from_ref(&right));
     for bit in 0..32 {
         let found = line(&[(14, 1 << bit | 1 << ((bit + 7) % 32)), (15, 1 << bit)]);
         assert_eq!((&found[0]["corrected_bits"], &found[0]["numeric"]), (&json!(3), &right["numeric"]));

@@ -78,7 +78,8 @@ fn triangles(symbols: &[f32], period: f64, phase: f64) -> Vec<f32> {
 #[test]
 fn clocks_lock_at_any_phase_and_rate() {
     let mut dice = Dice::new(6);
-    let symbols: Vec<f32> = (0..2000).map(|_| if dice.bits() % 2 == 0 { -1.0 } else { 1.0 }).collect();
+    let symbols: Vec<f32> =
+        (0..2000).map(|_| if dice.bits().is_multiple_of(2) { -1.0 } else { 1.0 }).collect();
     for detector in ["zero-crossing", "gardner", "mueller-muller"] {
         for (off, phase) in [(1.0, 0.0), (1.0, 0.5), (1.003, 0.2), (0.997, 0.8)] {
             for period in [3.7, 8.0, 18.375] {
@@ -100,7 +101,8 @@ fn clocks_lock_at_any_phase_and_rate() {
 #[test]
 fn a_clock_forgets_bad_samples() {
     let mut dice = Dice::new(6);
-    let symbols: Vec<f32> = (0..3000).map(|_| if dice.bits() % 2 == 0 { -1.0 } else { 1.0 }).collect();
+    let symbols: Vec<f32> =
+        (0..3000).map(|_| if dice.bits().is_multiple_of(2) { -1.0 } else { 1.0 }).collect();
     let mut wave = triangles(&symbols, 8.0, 0.3);
     for (at, bad) in [(90, f32::NAN), (800, f32::INFINITY), (801, f32::MAX), (809, f32::MIN)] {
         wave[at] = bad;

@@ -130,7 +130,7 @@ fn code_word(value: u32) -> u32 {
         }
     }
     let word = (value << 10 | rest as u32) << 1;
-    word | word.count_ones() % 2
+    word | (word.count_ones() % 2)
 }
 
 /// The words of a message: digits for function 0, else characters.
@@ -142,7 +142,7 @@ fn message_words(address: u32, function: u32, text: &str) -> Vec<u32> {
     };
     let bits_of = |value: u32| (0..width).map(move |bit| value >> bit & 1);
     let mut bits: Vec<u32> = text.chars().map(value).flat_map(bits_of).collect();
-    while bits.len() % 20 > 0 {
+    while !bits.len().is_multiple_of(20) {
         let next = bits.len() % width as usize;
         bits.push(fill >> next & 1);
     }
