@@ -120,16 +120,22 @@
 //! | `mode_s.source` | → frames | receives frames from other programs, or reads them from a file: [`mode_s::FrameSource`] |
 //! | `mode_s.sink` | frames → | sends frames to map programs: [`mode_s::FrameSink`] |
 //! | `mode_s.null` | frames → | discards frames |
+//! | `afsk.decode` | real → text | receives packets (AX.25, APRS) from audio: [`packet::AfskDecode`] |
+//! | `afsk.demod` | real | which of two tones is stronger: [`packet::AfskDemod`] |
+//! | `symbol.sync` | real | one sample per symbol: [`symbols::SymbolSync`] |
+//! | `ax25.decode` | real → text | decodes AX.25 frames in symbols: [`packet::Ax25Decode`] |
+//! | `pocsag.decode` | real → text | receives pages from audio: [`pocsag::PocsagDecode`] |
 //! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, bytes are `Chunk<u8>`, numbers are `u64`, a value
 //! is an `f64`. A step allocates memory only for tags, notes, lines of text and pictures.
 //!
-//! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
-//! `deemphasis`, `equalizer`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a
-//! sample as 0, because it would spoil more there. These kinds, the file sources and sinks, and `tap` count
-//! such samples. The record gives the number at the end of the run.
+//! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it.
+//! `afsk.demod`, `afsk.decode`, `agc`, `ax25.decode`, `deemphasis`, `equalizer`, `fft`, `mode_s.demod`,
+//! `pocsag.decode`, `quad.demod`, `spectrum`, `squelch` and `symbol.sync` treat such a sample as 0, because
+//! it would spoil more there. These kinds, the file sources and sinks, and `tap` count such samples. The
+//! record gives the number at the end of the run.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples. [`recording`]
 //! generates the signal of the FM receiver example.
@@ -165,14 +171,17 @@ pub mod mode_s;
 mod note;
 mod npy;
 mod null;
+pub mod packet;
 mod part;
 pub mod peaks;
 mod png;
+pub mod pocsag;
 pub mod recording;
 mod sigmf;
 pub mod spectral;
 mod squelch;
 mod streams;
+pub mod symbols;
 mod tables;
 mod tap;
 mod throttle;
@@ -257,6 +266,7 @@ pub fn registry() -> Registry {
     waterfall::add_kinds(&mut registry);
     image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
+    symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);
     null::add_kinds(&mut registry);
@@ -264,7 +274,9 @@ pub fn registry() -> Registry {
     iq::add_kinds(&mut registry);
     npy::add_kinds(&mut registry);
     tables::add_kinds(&mut registry);
+    packet::add_kinds(&mut registry);
     peaks::add_kinds(&mut registry);
+    pocsag::add_kinds(&mut registry);
     hysteresis::add_kinds(&mut registry);
     expression::add_kinds(&mut registry);
     windowed::add_kinds(&mut registry);

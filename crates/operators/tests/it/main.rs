@@ -33,6 +33,7 @@ mod measures;
 mod mode_s;
 mod mode_s_feed;
 mod not_finite;
+mod packets;
 mod parameters;
 mod periods;
 mod portions;
