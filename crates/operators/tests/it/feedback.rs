@@ -43,7 +43,7 @@ fn an_echo_of_any_delay_comes_to_its_end() {
             let pipeline = Pipeline::parse(&echo(delay), "echo.toml", ".", &registry(), &set)
                 .unwrap_or_else(|error| panic!("{error}"));
             let mut options = pipeline.options;
-            (options.pace, options.scheduler) = (Some(Pace::Fast), scheduler.clone());
+            (options.pace, options.scheduler) = (Some(Pace::Fast), scheduler);
             let record = pipeline.graph.run(&options).unwrap_or_else(|error| panic!("{delay}: {error}"));
             assert_eq!((record.result.exit_status, record.result.lost), (0, 0), "{:?}", record.result);
             let [dry, wet] = ["dry", "wet"].map(|name| samples(&pipeline.output.join(name)));
