@@ -87,8 +87,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether an operator holds a rest of inputs that have ended, and what it needs for it can still come round
-    /// a cycle.
+    /// Whether an operator holds a rest of inputs that have ended, and what it needs for it can still come
+    /// round a cycle.
     fn awaits_others(&self, cx: &mut Context, operator: u32) -> bool {
         let holds_rest = cx.waiting.holds_rest.take() == Some(operator);
         let is_open = |edge: &u32| !cx.edges[*edge as usize].ended;
