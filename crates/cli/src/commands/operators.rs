@@ -4,7 +4,7 @@ use super::show;
 use crate::arguments::OperatorsArguments;
 use crate::documents;
 use crate::error::CommandError;
-use crate::output;
+use crate::{output, views};
 use onbeat::Registry;
 
 pub fn operators(arguments: &OperatorsArguments, registry: &Registry) -> Result<u8, CommandError> {
@@ -22,7 +22,7 @@ pub fn operators(arguments: &OperatorsArguments, registry: &Registry) -> Result<
     }
     match (arguments.format.tables(), kind) {
         (Some(format), None) => show(&documents::kinds(registry, &arguments.find), format)?,
-        (Some(format), Some(kind)) => show(&documents::kind(kind), format)?,
+        (Some(format), Some(kind)) => show(&documents::kind(kind, views::text_width()), format)?,
         (None, None) => output::to_stdout(&documents::page(registry))?,
         (None, Some(kind)) => output::to_stdout(&documents::page_of(registry, kind))?,
     }

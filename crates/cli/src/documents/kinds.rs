@@ -1,15 +1,17 @@
 //! Operator kinds, from their own descriptions.
 
 use super::Document;
+use super::prose::filled;
 use super::table::{Cell, Column, Table, Unit};
 use onbeat::{Kind, PortInfo};
 use serde_json::{Value, json};
 
-pub fn kind(kind: &Kind) -> Document {
+/// A kind's own page, with prose filled to `width` characters.
+pub fn kind(kind: &Kind, width: usize) -> Document {
     let (inputs, outputs) = kind.ports();
     let schema = kind.schema();
     let settable = kind.settable();
-    let mut tail: Vec<String> = kind.details().lines().map(str::to_string).collect();
+    let mut tail = filled(kind.details(), width);
     if !tail.is_empty() {
         tail.push(String::new());
     }

@@ -1,7 +1,7 @@
 //! Tables as text: aligned columns, units in the header, `-` for no value.
 
 use super::Renderer;
-use crate::documents::{Cell, Column, Document, Table, Unit};
+use crate::documents::{Cell, Column, Document, Table, Unit, broken, length};
 
 pub struct Human {
     pub colour: bool,
@@ -10,7 +10,7 @@ pub struct Human {
 }
 
 /// Longest line, if its last column can be broken at spaces.
-const WIDTH: usize = 110;
+pub const WIDTH: usize = 110;
 /// Least width of the last column.
 const LAST: usize = 30;
 
@@ -163,27 +163,6 @@ fn aligned(text: &str, shown: &ColumnLayout<'_>, width: usize) -> String {
     if shown.column.unit == Unit::Text { format!("{text}{blanks}") } else { format!("{blanks}{text}") }
 }
 
-fn length(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// Breaks a text at spaces into lines of at most `room` characters; longer words stay whole.
-fn broken(text: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is one from the start");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if length(line) + 1 + length(word) <= room {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_string());
-        }
-    }
-    lines
-}
-
 /// Replaces control characters, so that text from a file cannot control the terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -288,12 +267,5 @@ cause 2       2     20.00    2.000  nohz-full
             text.contains("\u{1b}[1mfm: ended\u{1b}[0m") && text.contains("\u{1b}[33m   2\u{1b}[0m"),
             "{text:?}"
         );
-    }
-
-    #[test]
-    fn long_lines_are_broken_at_blanks() {
-        assert_eq!(broken("one two three", 7), ["one two", "three"]);
-        assert_eq!(broken("unbreakable", 3), ["unbreakable"]);
-        assert_eq!(broken("", 3), [""]);
     }
 }

@@ -22,6 +22,11 @@ fn terminal_width() -> Option<usize> {
     Some(usize::from(size.0)).filter(|width| *width > 0)
 }
 
+/// Width of text on stdout, in characters.
+pub fn text_width() -> usize {
+    terminal_width().map_or(human::WIDTH, |width| width.min(human::WIDTH))
+}
+
 pub fn view(format: OutputFormat, colour: bool) -> Box<dyn Renderer> {
     match format {
         OutputFormat::Human => Box::new(human::Human { colour, width: terminal_width() }),

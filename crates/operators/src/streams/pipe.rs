@@ -61,6 +61,10 @@ impl<T: FileSample> Operator for StdinSource<T> {
         p.output("out", &mut self.out);
     }
 
+    fn sample_rate(&self) -> Option<f64> {
+        (self.rate_hz > 0.0).then_some(self.rate_hz)
+    }
+
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         self.stdin = Some(Stdin::open()?);
         Ok(())

@@ -163,6 +163,10 @@ impl<T: FileSample> Operator for TcpSource<T> {
         p.output("out", &mut self.out);
     }
 
+    fn sample_rate(&self) -> Option<f64> {
+        (self.rate_hz > 0.0).then_some(self.rate_hz)
+    }
+
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         self.to_skip = self.skip;
         self.line.start()

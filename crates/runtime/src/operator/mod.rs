@@ -134,6 +134,21 @@ pub trait Operator: Any + Send {
         Vec::new()
     }
 
+    /// Returns the sample rate of a source in hertz, if it is known before the run. `onbeat check` asks for
+    /// it. The default is that of [`rate`](Operator::rate), if it is one of samples.
+    fn sample_rate(&self) -> Option<f64> {
+        match self.rate(Some(Pace::Real)) {
+            Some(Rate::Samples { rate_hz, .. }) => Some(rate_hz),
+            Some(Rate::Period(_)) | None => None,
+        }
+    }
+
+    /// Whether all inputs must have the same sample rate. `onbeat check` refuses other ones. The default is
+    /// no.
+    fn needs_one_rate(&self) -> bool {
+        false
+    }
+
     /// Returns the sample rate of its outputs if its inputs have this one, in hertz; `None` if that is
     /// unknown. `onbeat check` asks for it before any run. The default is `None`.
     ///

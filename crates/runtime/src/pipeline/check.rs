@@ -1,8 +1,6 @@
 //! What can be known of a pipeline without running it.
 
 use super::Pipeline;
-use crate::Rate;
-use crate::base::options::Pace;
 use crate::plan::frames::FrameShapes;
 use std::collections::HashMap;
 
@@ -22,16 +20,25 @@ impl Pipeline {
         let edges: Vec<(usize, usize)> = (self.plan.edges.iter())
             .filter_map(|edge| Some((place_of(&edge.from)?, place_of(&edge.to)?)))
             .collect();
-        let of_source = |node: &crate::graph::Node| match node.operator.rate(Some(Pace::Real))? {
-            Rate::Samples { rate_hz, .. } => Some(rate_hz),
-            Rate::Period(_) => None,
-        };
-        let mut rates_hz: Vec<Option<f64>> = operators.iter().map(of_source).collect();
+        let mut rates_hz: Vec<Option<f64>> =
+            operators.iter().map(|node| node.operator.sample_rate()).collect();
         // In the order of the plan, producers come before consumers.
         for name in self.plan.operators.iter().map(|operator| &operator.name) {
             let Some(&place) = places.get(name) else { continue };
-            let mut before = edges.iter().filter(|(_, to)| *to == place).map(|(from, _)| rates_hz[*from]);
-            let Some(Some(rate_hz)) = before.next() else { continue };
+            let before = edges.iter().filter(|(_, to)| *to == place);
+            let mut known =
+                before.filter_map(|&(from, _)| Some((operators[from].name.as_str(), rates_hz[from]?)));
+            let Some((first, rate_hz)) = known.next() else { continue };
+            if let Some((other, other_hz)) = known.find(|(_, other_hz)| *other_hz != rate_hz)
+                && operators[place].operator.needs_one_rate()
+            {
+                let error = format!(
+                    "the samples of `{first}` have a rate of {rate_hz} Hz, and those of `{other}` of {other_hz} Hz: \
+                     all of its inputs must have the same rate; resample one of them"
+                );
+                wrong.push((name.clone(), crate::Error::new(error)));
+                continue;
+            }
             match operators[place].operator.rate_behind(rate_hz) {
                 Ok(behind_hz) => rates_hz[place] = behind_hz,
                 Err(error) => wrong.push((name.clone(), error)),

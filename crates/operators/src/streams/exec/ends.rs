@@ -64,6 +64,10 @@ impl<T: FileSample> Operator for ExecSource<T> {
         self.command.check()
     }
 
+    fn sample_rate(&self) -> Option<f64> {
+        (self.rate_hz > 0.0).then_some(self.rate_hz)
+    }
+
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.program = Some(Program::start(&self.command, (false, true), self.patience_ns, cx)?);
         self.rest = 0;

@@ -275,6 +275,10 @@ impl<C: Combine> Operator for Combined<C> {
         p.output("out", &mut self.out).fresh();
     }
 
+    fn needs_one_rate(&self) -> bool {
+        true
+    }
+
     fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
         self.combine.start(rate_hz)?;
         Ok(Some(rate_hz * self.combine.outputs() as f64))
