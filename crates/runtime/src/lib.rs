@@ -61,6 +61,7 @@ pub use graph::closure::{FnMap, FnSink, FnSource};
 pub use graph::declared::Declared;
 pub use graph::kind::{Folders, Kind, MakeError, PortInfo, Registry};
 pub use graph::limits::{OnMiss, PathLimits};
+pub use graph::values::ParameterStatus;
 pub use graph::{EdgeOptions, Graph, Handle, Subgraph};
 pub use onbeat_os::Policy;
 pub use onbeat_trace::record::{ClockKind, InFlightLimit, Scheduler, WhenFull};

@@ -12,6 +12,7 @@ EXAMPLES
   onbeat ctl fm.ctl set squelch.open=-40                change a parameter, from the next sample on
   onbeat ctl fm.ctl set tune.shift=\"-40 kHz\" --at 96000
                                                         change a parameter at one input sample
+  onbeat ctl fm.ctl get squelch                         show the parameters that can be changed
   onbeat ctl fm.ctl pause                               pause all sources; `resume` continues them
   onbeat ctl 192.168.0.7:7400/fm.radio top              watch a part of a deployment
   onbeat ctl fm.ctl stop                                end the run and finish its files";
@@ -43,6 +44,8 @@ pub enum CtlOrder {
     Resume(OperatorArgument),
     /// Change a parameter of an operator
     Set(SetArguments),
+    /// Show the parameters that can be changed, and their values
+    Get(GetArguments),
     /// Stop the run, as Ctrl-C does, or one operator
     Stop(OperatorArgument),
     /// Open or close a gate
@@ -78,6 +81,16 @@ pub struct SetArguments {
     /// Sample of the operator's input at which the value changes, counted from 0 [default: the next one]
     #[arg(long, value_name = "SAMPLE", allow_hyphen_values = true)]
     pub at: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct GetArguments {
+    /// One operator, or one of its parameters [default: all]
+    #[arg(value_name = "OPERATOR[.PARAMETER]")]
+    pub of: Option<String>,
+    /// Output format on stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub format: OutputFormat,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,9 @@
 
 use super::show;
 use crate::arguments::OutputFormat;
-use crate::arguments::ctl::{CtlArguments, CtlOrder, GatePosition, SetArguments, StatusArguments};
+use crate::arguments::ctl::{
+    CtlArguments, CtlOrder, GatePosition, GetArguments, SetArguments, StatusArguments,
+};
 use crate::control::{Connection, RequestError};
 use crate::documents;
 use crate::error::CommandError;
@@ -38,6 +40,7 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
             (json!({ "command": "stop", "operator": of.operator }), done)
         }
         CtlOrder::Set(set) => assignment(set)?,
+        CtlOrder::Get(get) => return show_parameters(arguments, get),
         CtlOrder::Gate(gate) => {
             let (open, word) = match gate.position {
                 GatePosition::Open => (true, "open"),
@@ -99,6 +102,37 @@ fn assignment(set: &SetArguments) -> Result<(Value, String), CommandError> {
         "command": "set", "operator": operator, "parameter": parameter, "value": value, "sample": set.at,
     });
     Ok((request, done))
+}
+
+fn show_parameters(run: &CtlArguments, get: &GetArguments) -> Result<u8, CommandError> {
+    let status = status(run)?;
+    let names: Vec<String> = status.operators.iter().map(|operator| operator.name.clone()).collect();
+    let (operator, parameter) = match &get.of {
+        // An operator in a subgraph, and a kind, may have points in their names.
+        Some(of) if names.contains(of) => (Some(of.as_str()), None),
+        Some(of) => match of.rsplit_once('.') {
+            Some((operator, parameter)) => (Some(operator), Some(parameter)),
+            None => (Some(of.as_str()), None),
+        },
+        None => (None, None),
+    };
+    if let Some(name) = operator.filter(|name| !names.iter().any(|known| known == name)) {
+        let help = format!("`onbeat ctl {} get` lists all parameters", run.socket.display());
+        return Err(CommandError::new(format!("there is no operator `{name}`")).help(help));
+    }
+    let document = documents::current(&status, operator, parameter);
+    if let (Some(name), true) = (operator, document.tables.iter().all(|table| table.rows.is_empty())) {
+        let what = match parameter {
+            Some(parameter) => {
+                format!("operator `{name}` has no parameter `{parameter}` that can be changed")
+            }
+            None => format!("operator `{name}` has no parameters that can be changed while it runs"),
+        };
+        let help = format!("`onbeat ctl {} get` lists all parameters", run.socket.display());
+        return Err(CommandError::new(what).help(help));
+    }
+    show(&document, get.format)?;
+    Ok(0)
 }
 
 fn show_status(run: &CtlArguments, arguments: &StatusArguments) -> Result<u8, CommandError> {

@@ -55,7 +55,7 @@ pub use run::{RunFacts, not_obtained, run};
 pub use saxpy::saxpy;
 pub use schema::schema;
 pub use screens::{noise_screen, timerlat_screen};
-pub use status::status;
+pub use status::{current, status};
 pub use table::{Cell, Column, Table, Unit};
 pub use timerlat::{timerlat, timerlat_notes};
 pub use top::top;

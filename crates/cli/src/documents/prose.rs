@@ -130,16 +130,10 @@ mod tests {
 
     #[test]
     fn paragraphs_are_filled_and_code_is_not() {
-        let text = "**Level.** One two\nthree `a**b`.\n\n```text\nx  =  y\n```\n- first item\n  goes on\n1. second";
-        let expected = [
-            "Level. One two",
-            "three `a**b`.",
-            "",
-            "    x  =  y",
-            "- first item goes",
-            "  on",
-            "1. second",
-        ];
+        let text =
+            "**Level.** One two\nthree `a**b`.\n\n```text\nx  =  y\n```\n- first item\n  goes on\n1. second";
+        let expected =
+            ["Level. One two", "three `a**b`.", "", "    x  =  y", "- first item goes", "  on", "1. second"];
         assert_eq!(filled(text, 17), expected);
         assert_eq!(filled(text, 60)[0], "Level. One two three `a**b`.");
     }
@@ -147,8 +141,7 @@ mod tests {
     #[test]
     fn tables_are_aligned() {
         let text = "| word | meaning |\n|---|:--|\n| `a` | one two three |\n| `\\|\\|` | or |\nAfter.";
-        let expected =
-            ["word  meaning", "`a`   one two", "      three", "`||`  or", "After."];
+        let expected = ["word  meaning", "`a`   one two", "      three", "`||`  or", "After."];
         assert_eq!(filled(text, 15), expected);
     }
 }

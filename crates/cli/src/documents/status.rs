@@ -2,7 +2,8 @@
 
 use super::table::{Cell, Column, Table, Unit};
 use super::{Document, time};
-use onbeat::{Activity, RunStatus};
+use onbeat::{Activity, Bytes, Decibels, Hertz, OperatorStatus, ParameterStatus, RunStatus, Seconds};
+use serde_json::json;
 
 pub fn status(status: &RunStatus) -> Document {
     Document {
@@ -90,6 +91,48 @@ fn edges(status: &RunStatus) -> Table {
             Column::new("dropped", "dropped", Unit::Count).alarm(),
         ],
         rows: rows.collect(),
+    }
+}
+
+/// Parameters that can be changed, and their values: of all operators, of one, or a single one.
+pub fn current(status: &RunStatus, operator: Option<&str>, parameter: Option<&str>) -> Document {
+    let operators =
+        status.operators.iter().filter(|one| operator.is_none_or(|operator| one.name == operator));
+    let all = operators.flat_map(|one| one.parameters.iter().map(move |parameter| (one, parameter)));
+    let asked: Vec<_> =
+        all.filter(|(_, one)| parameter.is_none_or(|parameter| one.name == parameter)).collect();
+    let row = |(operator, one): &(&OperatorStatus, &ParameterStatus)| {
+        vec![format!("{}.{}", operator.name, one.name).into(), value_words(one).into()]
+    };
+    let json = asked.iter().map(|(operator, one)| {
+        let ParameterStatus { name, value, unit } = one;
+        json!({ "operator": operator.name, "parameter": name, "value": value, "unit": unit })
+    });
+    Document {
+        head: Vec::new(),
+        tables: vec![Table {
+            columns: vec![
+                Column::new("parameter", "parameter", Unit::Text),
+                Column::new("value", "value", Unit::Text),
+            ],
+            rows: asked.iter().map(row).collect(),
+        }],
+        tail: Vec::new(),
+        json: json.collect(),
+    }
+}
+
+/// A value as it is written in a file.
+fn value_words(parameter: &ParameterStatus) -> String {
+    let ParameterStatus { value, unit, .. } = parameter;
+    match (value.as_f64(), unit.as_deref()) {
+        (Some(number), Some("Hz")) => Hertz(number).to_string(),
+        (Some(number), Some("s")) => Seconds(number).to_string(),
+        (Some(number), Some("B")) => Bytes(number).to_string(),
+        (Some(number), Some("dB")) => Decibels(number).to_string(),
+        (Some(number), _) => number.to_string(),
+        (None, _) if value.is_null() => String::new(),
+        _ => value.as_str().map_or_else(|| value.to_string(), str::to_string),
     }
 }
 

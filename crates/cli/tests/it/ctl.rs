@@ -147,6 +147,7 @@ fn every_order_is_carried_out() {
         (&["gate", "door", "open"], 0, "gate `door` is open\n", ""),
         (&["ring", "bell"], 0, "triggered `bell`\n", ""),
         (&["status"], 0, "event  triggered\nbell           1", ""),
+        (&["get"], 0, "parameter  value\nscale.a    1\n", ""),
         (&["set", "scale.a=2"], 0, "scale.a = 2 from its next sample on\n", ""),
         (
             &["set", "scale.a=2.5", "--at", "1000000000"],
@@ -154,6 +155,8 @@ fn every_order_is_carried_out() {
             "scale.a = 2.5 at sample 1000000000 of its input\n",
             "",
         ),
+        (&["get", "scale.a"], 0, "\nscale.a    2.5\n", ""),
+        (&["get", "end"], 1, "", "operator `end` has no parameters that can be changed while it runs"),
         (&["pause", "scael"], 1, "", "there is no operator `scael`: did you mean `scale`?"),
         (&["pause", "scael"], 1, "", "help: `onbeat ctl run.ctl status` lists the names"),
         (&["resume", "scael"], 1, "", "did you mean `scale`?"),

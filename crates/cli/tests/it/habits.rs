@@ -319,3 +319,40 @@ fn a_recording_s_name_and_content_are_looked_at() {
     );
     assert!(!place.path("out").exists(), "no record, no sink: no folder");
 }
+
+/// Two microphones of two rates, the second one over the network.
+const MIXED: &str = r#"
+operator = [
+    { name = "left", kind = "tone.source", frequency = "1 kHz", sample_rate = "48 kHz", duration = "1 s" },
+    { name = "right", kind = "udp.source", bind = "127.0.0.1:9", sample_rate = "44.1 kHz" },
+    { name = "both", kind = "add" },
+    { name = "end", kind = "null.sink" },
+]
+edge = [
+    { from = "left", to = "both.a" },
+    { from = "right", to = "both.b" },
+    { from = "both", to = "end" },
+]
+"#;
+
+#[test]
+fn inputs_of_two_rates_are_refused_before_the_run() {
+    let place = Place::new();
+    std::fs::write(place.path("mixed.toml"), MIXED).unwrap();
+    let wrong = place.onbeat(&["check", "mixed.toml"]);
+    let text = "operator `both`: the samples of `left` have a rate of 48000 Hz, and those of `right` of 44100 Hz: all of \
+                its inputs must have the same rate; resample one of them";
+    assert!(wrong.status == Some(1) && wrong.stderr.contains(text), "{wrong:?}");
+    let right = place.onbeat(&["check", "mixed.toml", "--set", "right.sample_rate=48 kHz"]);
+    assert_eq!(right.status, Some(0), "{right:?}");
+}
+
+#[test]
+fn a_wrong_type_on_an_edge_names_what_converts() {
+    let place = Place::new();
+    let text = MIXED.replace("\"udp.source\"", "\"udp.source.complex\"");
+    std::fs::write(place.path("mixed.toml"), text).unwrap();
+    let wrong = place.onbeat(&["check", "mixed.toml"]);
+    assert!(wrong.status == Some(1) && wrong.stderr.contains("help: these do: "), "{wrong:?}");
+    assert!(wrong.stderr.contains("`real`") && wrong.stderr.contains("`magnitude`"), "{wrong:?}");
+}

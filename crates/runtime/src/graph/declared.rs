@@ -93,7 +93,9 @@ pub trait Declared: Sized + Send + 'static {
     /// # Errors
     /// If a parameter is wrong, or the operator refuses its value.
     fn with(parameters: &str) -> Result<Self, Error> {
-        let wrong = |error: toml::de::Error| Error::new(format!("a parameter: {}", error.message()));
+        let wrong = |error: toml::de::Error| {
+            Error::new(format!("a parameter of `{}`: {}", Self::NAME, error.message()))
+        };
         let table = DeTable::parse(parameters).map_err(wrong)?;
         let read = Self::Parameters::deserialize(Deserializer::from(table)).map_err(wrong)?;
         Self::make(&read, &Folders { input: "".into(), output: "".into() })

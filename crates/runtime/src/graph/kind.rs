@@ -132,7 +132,9 @@ impl Kind {
         let make = move |table: Spanned<DeTable<'_>>, folders: &Folders| {
             let value = P::deserialize(toml::de::Deserializer::from(table)).map_err(MakeError::Parameter)?;
             let operator = make(&value, folders).map_err(MakeError::Operator)?;
-            let resolved = serde_json::to_value(&value).unwrap_or_default();
+            // Through text, so that an `f32` of 0.2 stays 0.2 as an `f64`.
+            let text = serde_json::to_string(&value).unwrap_or_default();
+            let resolved = serde_json::from_str(&text).unwrap_or_default();
             Ok((Box::new(operator) as Box<dyn Operator>, resolved))
         };
         Kind {

@@ -6,6 +6,7 @@ mod edge;
 pub(crate) mod kind;
 pub(crate) mod limits;
 mod subgraph;
+pub(crate) mod values;
 
 pub use edge::EdgeOptions;
 pub(crate) use edge::{EdgeDef, PortRef};
@@ -13,6 +14,7 @@ pub use subgraph::Subgraph;
 
 use crate::base::on_error::OnError;
 use crate::graph::limits::{OnMiss, PathLimits};
+use crate::graph::values::NamedValues;
 use crate::operator::Operator;
 use crate::operator::inline::Role;
 use crate::operator::message::Message;
@@ -64,6 +66,8 @@ pub struct Graph {
     pub(crate) mistakes: Vec<String>,
     /// Resolved configuration, for the record.
     pub(crate) config: serde_json::Value,
+    /// Parameters that can be changed during a run, as far as a file gives them.
+    pub(crate) values: NamedValues,
 }
 
 /// One operator in a graph.
@@ -119,6 +123,7 @@ impl Graph {
             events: BTreeMap::new(),
             mistakes: Vec::new(),
             config: serde_json::Value::Null,
+            values: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::base::wording::{list, near, quoted};
 use crate::graph::Graph;
 use crate::graph::kind::{Folders, Registry};
 use crate::graph::limits::OnMiss;
+use crate::graph::values::NamedValues;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -50,6 +51,8 @@ pub(super) struct Builder<'b, 'a, 'i> {
     used: HashSet<&'b str>,
     places: Places,
     operators: Vec<Value>,
+    /// Parameters that can be changed during a run.
+    values: NamedValues,
 }
 
 /// Operators and edges of one level: the file's own, or those of a subgraph.
@@ -82,6 +85,7 @@ pub(super) fn build<'i>(
         used: HashSet::new(),
         places: Places::default(),
         operators: Vec::new(),
+        values: Vec::new(),
     };
     for subgraph in entries.subgraphs.values() {
         builder.check_name(subgraph)?;
@@ -95,6 +99,7 @@ pub(super) fn build<'i>(
     builder.check_settings()?;
     let places = Places { paths: entries.paths, ..std::mem::take(&mut builder.places) };
     let operators = std::mem::take(&mut builder.operators);
+    graph.values = std::mem::take(&mut builder.values);
     // Unused subgraphs are built too, so that mistakes in them are found now.
     for (name, subgraph) in &entries.subgraphs {
         if !builder.used.contains(name.as_str()) {
@@ -160,6 +165,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
+        self.values.extend(self.keys.values(known, &full, operator.settable(), &resolved));
         let (on_error, on_error_shown) = on_error::on_error(&section)?;
         let conditions = when::conditions(&section, graph, self.registry, self.folders)?;
         let number = graph.add_boxed(name, known.name(), operator);

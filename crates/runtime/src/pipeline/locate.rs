@@ -4,6 +4,8 @@ use super::build::Places;
 use super::entries::EdgeEntry;
 use super::error::Fault;
 use super::section::Section;
+use crate::base::wording::list;
+use crate::graph::kind::{Kind, Registry};
 use crate::graph::{Graph, PortRef};
 use crate::plan::GraphError;
 use std::ops::Range;
@@ -11,10 +13,35 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 /// Returns the error with its place, if it can be found.
-pub(super) fn located(error: &GraphError, graph: &Graph, places: &Places, top: &Section<'_, '_>) -> Fault {
+pub(super) fn located(
+    error: &GraphError,
+    graph: &Graph,
+    places: &Places,
+    top: &Section<'_, '_>,
+    registry: &Registry,
+) -> Fault {
     let search = Search { graph, places, top };
-    let message = error.to_string();
-    Fault { message, span: search.span(error), help: help(error) }
+    let help = match error {
+        GraphError::Types { from_type, to_type, .. } => converters(from_type, to_type, registry),
+        error => help(error),
+    };
+    Fault { message: error.to_string(), span: search.span(error), help }
+}
+
+/// Names the kinds with one input of the first type and one output of the second.
+fn converters(from_type: &str, to_type: &str, registry: &Registry) -> Option<String> {
+    let converts = |kind: &&Kind| match kind.ports() {
+        (inputs, outputs) if inputs.len() == 1 && outputs.len() == 1 => {
+            inputs[0].message == from_type && outputs[0].message == to_type
+        }
+        _ => false,
+    };
+    let names: Vec<&str> = registry.kinds().filter(converts).map(Kind::name).collect();
+    match &names[..] {
+        [] => None,
+        [name] => Some(format!("there is one: {}", list(&[*name]))),
+        [..] => Some(format!("these do: {}", list(&names))),
+    }
 }
 
 fn help(error: &GraphError) -> Option<String> {

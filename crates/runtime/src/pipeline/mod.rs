@@ -237,7 +237,8 @@ fn read_pipeline(
     let entries = Entries::read(&top, source)?;
     let folders = Folders { input: folder.to_path_buf(), output };
     let Built { mut graph, places, operators } = build(&name, entries, settings, registry, &folders)?;
-    let plan = graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top))?;
+    let plan =
+        graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top, registry))?;
     graph.set_config(config(&plan, &options, &folders.output, control.as_deref(), &operators));
     Ok(Pipeline { graph, options, output: folders.output, control, plan })
 }

@@ -4,6 +4,7 @@ use super::error::Fault;
 use super::section::{Section, unknown_key};
 use crate::base::wording::plain;
 use crate::graph::kind::{Folders, Kind, MakeError};
+use crate::graph::values::{NamedValues, ParameterStatus};
 use crate::operator::Operator;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,14 +15,19 @@ use toml::de::{DeTable, DeValue};
 const OWN: [&str; 9] =
     ["name", "kind", "deadline", "budget", "on_miss", "cost", "when", "on_error", "restart"];
 
-/// Names of the parameters by kind; `None` if any key is allowed.
+/// Keys of the kinds.
 #[derive(Default)]
-pub(super) struct KnownKeys(HashMap<&'static str, Option<Vec<String>>>);
+pub(super) struct KnownKeys {
+    /// Names of the parameters by kind; `None` if any key is allowed.
+    names: HashMap<&'static str, Option<Vec<String>>>,
+    /// Units by kind and parameter.
+    units: HashMap<&'static str, HashMap<String, String>>,
+}
 
 impl KnownKeys {
     /// Checks that the kind knows every key of the operator in `section`.
     pub fn check(&mut self, kind: &Kind, section: &Section<'_, '_>) -> Result<(), Fault> {
-        let known = self.0.entry(kind.name()).or_insert_with(|| parameter_names(kind));
+        let known = self.names.entry(kind.name()).or_insert_with(|| parameter_names(kind));
         let Some(known) = known else { return Ok(()) };
         let is_known = |key: &str| OWN.contains(&key) || known.iter().any(|name| name == key);
         let unknown = section.table.keys().filter(|key| !is_known(key.get_ref()));
@@ -29,6 +35,34 @@ impl KnownKeys {
         let all: Vec<&str> = known.iter().map(String::as_str).chain(OWN).collect();
         Err(unknown_key(key, &format!("{} ({})", section.what, kind.name()), &all))
     }
+
+    /// The parameters of an operator that can be changed during a run, of all that it was made with.
+    pub fn values(
+        &mut self,
+        kind: &Kind,
+        operator: &str,
+        settable: &[&str],
+        all: &serde_json::Value,
+    ) -> NamedValues {
+        if settable.is_empty() {
+            return Vec::new();
+        }
+        let units = self.units.entry(kind.name()).or_insert_with(|| units(kind));
+        let of_name = |name: &&str| {
+            let (value, unit) = (all.get(name)?.clone(), units.get(*name).cloned());
+            Some((operator.to_string(), ParameterStatus { name: name.to_string(), value, unit }))
+        };
+        settable.iter().filter_map(of_name).collect()
+    }
+}
+
+/// Units of the parameters that have one.
+fn units(kind: &Kind) -> HashMap<String, String> {
+    let schema = kind.schema();
+    let properties = schema.get("properties").and_then(|properties| properties.as_object());
+    let unit = |about: &serde_json::Value| Some(about.get("x-unit")?.as_str()?.to_string());
+    let all = properties.into_iter().flatten();
+    all.filter_map(|(name, about)| Some((name.clone(), unit(about)?))).collect()
 }
 
 fn parameter_names(kind: &Kind) -> Option<Vec<String>> {

@@ -1,10 +1,10 @@
 //! A pending order: sent to the workers, and not yet answered by all.
 
 use super::handle::OrderError;
-use crate::Error;
 use crate::engine::control::Control;
 use crate::engine::order::{Order, OrderRequest};
 use crate::plan::Plan;
+use crate::{Error, Value};
 use onbeat_queue::sync::atomic::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub(crate) struct PendingOrder {
     open: VecDeque<(usize, Answered)>,
     /// The first error; otherwise `Ok` once a part has carried out the order.
     answer: Option<Result<(), Error>>,
+    /// New value of a parameter, with its name.
+    set: Option<(String, Value)>,
     deadline: Instant,
 }
 
@@ -50,12 +52,16 @@ impl PendingOrder {
             target,
             open: VecDeque::new(),
             answer: None,
+            set: None,
             deadline: Instant::now() + PATIENCE,
         }
     }
 
     /// Sends the order to a part, unless the part is gone.
     pub(super) fn send(&mut self, part: usize, order: Order) {
+        if let Order::Set { name, value, .. } = &order {
+            self.set = Some((name.clone(), value.clone()));
+        }
         let (answer, answered) = mpsc::sync_channel(1);
         if self.control.orders[part].send(OrderRequest { order, answer }).is_ok() {
             self.control.board.call(part);
@@ -108,7 +114,12 @@ impl PendingOrder {
                 self.control.paused.store(*paused, Ordering::Relaxed);
                 Ok(())
             }
-            (Some(Ok(())), OrderTarget::Operator(_)) => Ok(()),
+            (Some(Ok(())), OrderTarget::Operator(number)) => {
+                if let Some((name, value)) = &self.set {
+                    self.control.values.note(&self.plan.operators[*number].name, name, value);
+                }
+                Ok(())
+            }
             (None, OrderTarget::Operator(number)) if !self.control.board.is_closed() => {
                 let name = &self.plan.operators[*number].name;
                 Err(Error::new(format!("operator `{name}` has ended")).into())

@@ -4,6 +4,7 @@ use super::handle::{Position, RunFixtures};
 use crate::base::slot::within;
 use crate::engine::control::Control;
 use crate::engine::control::board::{Doing, EdgeSlot, OperatorSlot, PathSlot};
+use crate::graph::values::ParameterStatus;
 use crate::plan::{EdgePlan, PathPlan, Plan};
 use crate::run::record::join;
 use onbeat_queue::sync::CachePadded;
@@ -74,6 +75,9 @@ pub struct OperatorStatus {
     /// units.
     #[serde(default)]
     pub lost: u64,
+    /// Parameters that can be changed during the run.
+    #[serde(default)]
+    pub parameters: Vec<ParameterStatus>,
 }
 
 /// Latency of a path so far.
@@ -251,6 +255,7 @@ fn operators(plan: &Plan, control: &Control) -> impl Iterator<Item = OperatorSta
             busy_ns: slot.busy_ns.load(Ordering::Relaxed),
             late: slot.late.load(Ordering::Relaxed),
             lost: slot.lost.load(Ordering::Relaxed),
+            parameters: control.values.of(&operator.name),
         }
     })
 }

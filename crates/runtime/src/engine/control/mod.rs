@@ -10,6 +10,7 @@ pub(crate) mod standstill;
 use crate::engine::limits::Limits;
 use crate::engine::order::OrderRequest;
 use crate::engine::team::Team;
+use crate::graph::values::CurrentValues;
 use barrier::Barrier;
 use board::Board;
 use hangs::Hangs;
@@ -47,6 +48,8 @@ pub(crate) struct Control {
     pub faults: Mutex<Vec<RunFault>>,
     /// Standstills of the workers that found quiescence.
     pub stuck: Mutex<Vec<Standstill>>,
+    /// Parameters that can be changed.
+    pub values: CurrentValues,
     pub board: Board,
     pub limits: Limits,
     /// Cores for threads that operators start.
@@ -111,6 +114,7 @@ impl Control {
             hangs: Hangs::default(),
             faults: Mutex::new(Vec::new()),
             stuck: Mutex::new(Vec::new()),
+            values: CurrentValues::default(),
             board,
             limits,
             cores_beside,

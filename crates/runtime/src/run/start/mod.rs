@@ -79,6 +79,7 @@ impl Graph {
     pub fn start_explained(self, plan: Plan, evidence: Box<dyn Evidence>) -> Result<Run, RunError> {
         let (name, config) = (self.name.clone(), self.config.clone());
         let (gates, events) = (self.gates.clone(), self.events.clone());
+        let values = self.values.clone();
         let mut graph = match &plan.recipe {
             Some(recipe) => replicate::apply(self, recipe)?,
             None => self,
@@ -101,6 +102,7 @@ impl Graph {
             limits,
             cores_beside(&plan.options),
         ));
+        control.values.begin(values);
         let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
         let starts = distribute(&plan, seats, parts, seeds);
         let mut process = rights::ProcessSettings::take(&plan, obtained)?;
