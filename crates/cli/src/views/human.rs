@@ -13,6 +13,8 @@ pub struct Human {
 pub const WIDTH: usize = 110;
 /// Least width of the last column.
 const LAST: usize = 30;
+/// Indent of the last column below the others.
+const BELOW: usize = 4;
 
 const BOLD: &str = "1";
 const DIM: &str = "2";
@@ -58,10 +60,17 @@ impl Human {
         let left_out = self.leave_out(&mut columns);
         let (last, others) = columns.split_last()?;
         let used: usize = others.iter().map(|shown| shown.width + 2).sum();
-        let room = WIDTH.min(self.width.unwrap_or(WIDTH)).saturating_sub(used).max(LAST);
+        let whole = WIDTH.min(self.width.unwrap_or(WIDTH));
+        // Where the last column has no room beside the others, it stands below them.
+        let is_below = whole < used + LAST && last.width > whole.saturating_sub(used);
+        let (room, indent) = match is_below {
+            true => (whole.saturating_sub(BELOW).max(LAST), BELOW),
+            false => (whole.saturating_sub(used).max(LAST), used),
+        };
         let mut text = String::new();
+        let heads = if is_below { others } else { &columns };
         let head: Vec<String> =
-            columns.iter().map(|shown| aligned(&shown.head, shown, shown.width.min(room))).collect();
+            heads.iter().map(|shown| aligned(&shown.head, shown, shown.width.min(room))).collect();
         text += self.painted(DIM, head.join("  ").trim_end()).as_str();
         text.push('\n');
         for row in rows.iter() {
@@ -70,14 +79,17 @@ impl Human {
                 line += &self.cell(&row[shown.place], shown, shown.width);
                 line += "  ";
             }
-            let parts = broken(&cell_text(&row[last.place], last.column), room);
-            for (number, part) in parts.iter().enumerate() {
-                let width = last.width.min(room);
-                let part = aligned(part, last, width);
+            if is_below {
+                text += line.trim_end();
+                text.push('\n');
+                line = " ".repeat(indent);
+            }
+            for (number, part) in broken(&cell_text(&row[last.place], last.column), room).iter().enumerate() {
+                let part = aligned(part, last, last.width.min(room));
                 let part =
                     if alarms(&row[last.place], last.column) { self.painted(ALARM, &part) } else { part };
                 if number > 0 {
-                    line = " ".repeat(used);
+                    line = " ".repeat(indent);
                 }
                 line += &part;
                 text += line.trim_end();
@@ -225,6 +237,22 @@ files in out
             "path   median ms  core %  late\na → b      1.000   50.00     3\n(p99 ms on a wider terminal)\n";
         assert_eq!(text(Some(37)), narrow);
         assert!(text(Some(5)).ends_with("(p99 ms, core % on a wider terminal)\n"), "{}", text(Some(5)));
+    }
+
+    #[test]
+    fn a_long_last_column_stands_below_the_others_on_a_narrow_terminal() {
+        let table = Table {
+            columns: vec![
+                Column::new("parameter", "parameter", Unit::Text),
+                Column::new("description", "description", Unit::Text),
+            ],
+            rows: vec![vec!["a".repeat(30).into(), "one two three four five six seven eight".into()]],
+        };
+        let text = |width| Human { colour: false, width: Some(width) }.table(&table).unwrap();
+        let name = "a".repeat(30);
+        let below = format!("parameter\n{name}\n    one two three four five six\n    seven eight\n");
+        assert_eq!(text(36), below);
+        assert!(text(80).starts_with("parameter                       description\n"), "{}", text(80));
     }
 
     #[test]
