@@ -1,12 +1,16 @@
 //! Errors, shown with the line of the file if there is one.
 
-use crate::stderr;
+use crate::{stderr, views};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan,
 };
 use onbeat::PipelineError;
 use std::fmt::{self, Write};
 use std::io::{self, IsTerminal};
+
+/// Longest line of a drawn error, and the shortest one that is tried.
+const WIDTH: usize = 100;
+const NARROW: usize = 40;
 
 /// Error of a command. It ends the command with status 1.
 #[derive(Debug)]
@@ -47,8 +51,10 @@ impl CommandError {
     }
 
     fn drawn(&self, colour: bool) -> String {
+        // The terminal would break longer lines within words.
+        let width = views::stderr_width().map_or(WIDTH, |width| width.clamp(NARROW, WIDTH));
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_context_lines(1);
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(width).with_context_lines(1);
         let mut text = String::new();
         // Writing to a string fails only if a `Display` is wrong.
         match handler.render_report(&mut text, self) {

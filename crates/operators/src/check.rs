@@ -48,7 +48,7 @@ pub(crate) fn below_half(
         return Ok(());
     }
     Err(Error::new(format!(
-        "`{name}` is {value_hz}: it must be below {half}, half of the {which} rate; {fix}"
+        "`{name}` is {value_hz} Hz: it must be below {half} Hz, half of the {which} rate; {fix}"
     )))
 }
 

@@ -66,13 +66,13 @@
 //! | `real`, `imaginary`, `argument` | complex → real | parts and angle: [`arithmetic::RealPart`] |
 //! | `complex` | real → complex | imaginary part 0: [`arithmetic::ToComplex`] |
 //! | `saxpy` | real | a · x + b: [`dsp::Saxpy`] |
-//! | `add` | real `a`, `b` → real | sum of two streams: [`Add`] |
+//! | `add`, `add.complex` | real, complex `a`, `b` | sum of two streams: [`Add`] |
 //! | `subtract`, `subtract.complex` | real, complex `a`, `b` | difference of two streams: [`combine::Subtract`] |
 //! | `multiply`, `multiply.complex` | real, complex `a`, `b` | product of two streams: [`combine::Multiply`] |
 //! | `complex.join` | real `re`, `im` → complex | complex samples of two parts: [`combine::ComplexJoin`] |
-//! | `mix` | real `in0`, `in1`, ... → real | weighted sum of several streams: [`combine::Mix`] |
+//! | `mix`, `mix.complex` | real, complex `in0`, `in1`, ... | weighted sum of several streams: [`combine::Mix`] |
 //! | `select`, `select.complex` | real, complex `in0`, `in1`, ... | passes one stream on: [`combine::Select`] |
-//! | `sum` | real `in0`, `in1`, ... → real | sum of several streams: [`lanes::Sum`] |
+//! | `sum`, `sum.complex` | real, complex `in0`, `in1`, ... | sum of several streams: [`lanes::Sum`] |
 //! | `interleave` | real `in0`, `in1`, ... → real | interleaves streams: [`lanes::Interleave`] |
 //! | `deinterleave` | real → real `out0`, `out1`, ... | splits a stream: [`lanes::Deinterleave`] |
 //! | `delay`, `delay.complex` | real, complex | delays a stream: [`Delay`] |
@@ -240,7 +240,8 @@ pub fn registry() -> Registry {
     let mut registry = Registry::default();
     for kind in [
         wav::kind(),
-        Kind::combine::<Add>(),
+        Kind::combine::<Add<f32>>(),
+        Kind::combine::<Add<num_complex::Complex<f32>>>().named("add.complex"),
         tap::kind(),
         counter::kind(),
         timer::kind(),

@@ -285,7 +285,7 @@ fn channels(folder: &Path) {
         NpySource::<f32>::new(at("one.npy")).rate(48e3, Pace::Fast).unwrap().repeat(2 * REPEAT),
     );
     graph.add("delay", Delay::<f32>::new(DelayLength::Samples(1000)).unwrap());
-    graph.add("sum", Combined::new(Sum::new(3).unwrap()));
+    graph.add("sum", Combined::new(Sum::<f32>::new(3).unwrap()));
     graph.add("turn", Combined::new(Interleave::new(2).unwrap()));
     graph.add("apart", Deinterleave::new(2).unwrap());
     let sigmf = SigmfSink::<f32>::new(at("channels"), SampleFormat::Ri16Le).unwrap();

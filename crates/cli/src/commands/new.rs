@@ -18,56 +18,12 @@ const FILES: [(&str, &str); 7] = [
     ("src/level.rs", include_str!("../../template/src/level.rs.in")),
 ];
 
-/// Names that a crate cannot have: those of its dependencies, and words of Rust.
-const TAKEN: [&str; 47] = [
-    "abstract",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "const",
-    "continue",
-    "crate",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "onbeat",
-    "onbeat-cli",
-    "priv",
-    "pub",
-    "ref",
-    "return",
-    "self",
-    "static",
-    "struct",
-    "super",
-    "test",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "unsafe",
-    "use",
-    "while",
-];
+/// Names that a crate cannot have, with `_` for `-`: words of Rust, crates that it uses, folders of cargo.
+const TAKEN: &str = "abstract as async await become box break const continue crate do dyn else enum extern false final \
+                     fn for gen if impl in let loop macro match mod move mut priv pub ref return self static struct \
+                     super test trait true try type unsafe use while \
+                     alloc core level onbeat onbeat_cli proc_macro schemars serde std \
+                     build deps examples incremental";
 
 pub fn new(arguments: &NewArguments) -> Result<u8, CommandError> {
     let NewArguments { path, name, source } = arguments;
@@ -96,9 +52,10 @@ pub fn new(arguments: &NewArguments) -> Result<u8, CommandError> {
     let (from, to) = (source.join("Cargo.lock"), path.join("Cargo.lock"));
     fs::copy(&from, &to).map_err(|error| failed(&from, error))?;
     output::to_stdout(&format!(
-        "made the crate `{name}` in {path}:\n\n  cd {path}\n  cargo test\n  cargo run --release -- run pipeline.toml\n\nThe \
-         operator is in src/level.rs.\n",
-        path = path.display()
+        "made the crate `{name}` in {path}:\n\n  cd {path}\n  cargo test\n  cargo run -- run pipeline.toml\n\nThe operator is \
+         in src/level.rs. Its onbeat is the source code in {source} (another one: --source FOLDER).\n",
+        path = path.display(),
+        source = source.display()
     ))?;
     Ok(0)
 }
@@ -114,19 +71,24 @@ fn check(name: &str) -> Result<(), CommandError> {
             name.escape_debug()
         )));
     }
-    if TAKEN.contains(&name) {
+    let in_rust = name.replace('-', "_");
+    if TAKEN.split(' ').any(|taken| taken == in_rust) || in_rust.starts_with("onbeat_") {
         return Err(CommandError::new(format!("a crate cannot be called `{name}`: give another --name")));
     }
     Ok(())
 }
 
-/// The source code of onbeat.
+/// The source code of onbeat: as given, around the current folder, or that which this program was built from.
 fn sources(given: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let folder = given.unwrap_or(Path::new(built));
-    let has_it = folder.join("crates/onbeat/Cargo.toml").is_file() && folder.join("Cargo.lock").is_file();
+    let built = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let is_source = |folder: &Path| {
+        folder.join("crates/onbeat/Cargo.toml").is_file() && folder.join("Cargo.lock").is_file()
+    };
+    let here = std::env::current_dir().unwrap_or_default();
+    let around = || here.ancestors().find(|folder| is_source(folder)).map(Path::to_path_buf);
+    let folder = given.map(Path::to_path_buf).or_else(around).unwrap_or(built);
     match folder.canonicalize() {
-        Ok(found) if has_it => Ok(found),
+        Ok(found) if is_source(&folder) => Ok(found),
         _ if given.is_none() => Err(CommandError::new(
             "a crate with operators needs the source code of onbeat, and the folder that this program was built from is \
              not there: clone it, and give its folder with --source",

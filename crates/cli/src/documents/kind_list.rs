@@ -62,7 +62,36 @@ pub fn has_words(kind: &Kind, words: &[String]) -> bool {
 }
 
 fn split(words: &[String]) -> Vec<String> {
-    words.iter().flat_map(|words| words.split_whitespace()).map(str::to_lowercase).collect()
+    words.iter().flat_map(|words| words.split_whitespace()).map(plain).collect()
+}
+
+/// In lower case and without hyphens.
+fn plain(word: &str) -> String {
+    word.to_lowercase().replace('-', "")
+}
+
+/// Words of the trade for kinds whose descriptions use others, by the begins of their names.
+const TRADE: [(&str, &str); 14] = [
+    ("delay", "echo"),
+    ("expression", "math formula"),
+    ("fir.filter", "smooth"),
+    ("gain", "volume amplify attenuate"),
+    ("iir", "lowpass highpass bandpass smooth biquad"),
+    ("mean", "moving average smooth"),
+    ("mix", "mixes mixer volume"),
+    ("saxpy", "scale multiply"),
+    ("select", "switch"),
+    ("sum", "add mix"),
+    ("threshold", "count trigger comparator"),
+    ("valve", "switch mute"),
+    ("wav.sink", "wave record recorder"),
+    ("wav.source", "wave"),
+];
+
+/// Whether a word of a text is the searched one, or a longer form of it.
+fn is_form(word: &str, searched: &str) -> bool {
+    let longest = if searched.len() < 4 { 2 } else { 4 };
+    word.strip_prefix(searched).is_some_and(|rest| rest.len() <= longest)
 }
 
 /// A kind, and where it stands in the list.
@@ -71,8 +100,10 @@ struct ListedKind<'r> {
     /// 0 for sources, 1 for what has inputs and outputs, 2 for sinks.
     group: u8,
     flow: String,
-    /// All texts in which a word is searched, in lower case.
-    text: String,
+    /// The name, and the words of the summary and of all other texts.
+    name: String,
+    summary: Vec<String>,
+    words: Vec<String>,
 }
 
 impl<'r> ListedKind<'r> {
@@ -84,26 +115,41 @@ impl<'r> ListedKind<'r> {
             _ => 1,
         };
         let flow = [types(&inputs), "→".to_string(), types(&outputs)].join(" ").trim().to_string();
-        let mut text = [kind.name(), kind.summary(), kind.details(), &flow].join(" ");
+        let mut text = [kind.details(), &flow].join(" ");
+        let trade = TRADE.iter().filter(|(name, _)| kind.name().starts_with(name));
+        let summary = trade.fold(kind.summary().to_string(), |text, (_, words)| text + " " + words);
         let schema = kind.schema();
         for (name, about) in schema.get("properties").and_then(|all| all.as_object()).into_iter().flatten() {
             text.push_str(&format!(" {name} {}", about["description"].as_str().unwrap_or_default()));
         }
-        ListedKind { kind, group, flow, text: text.to_lowercase() }
+        let words = |text: &str| -> Vec<String> {
+            let parts = text.split(|c: char| !c.is_alphanumeric() && c != '-');
+            parts.filter(|word| !word.is_empty()).map(plain).collect()
+        };
+        ListedKind {
+            kind,
+            group,
+            flow,
+            name: plain(kind.name()),
+            summary: words(&summary),
+            words: words(&text),
+        }
     }
 
     fn has_all(&self, words: &[String]) -> bool {
-        words.iter().all(|word| self.text.contains(word))
+        words.iter().all(|word| self.distance_of(word).is_some())
     }
 
-    /// Sum over the words: 0 in the name, 1 in the summary, 2 elsewhere.
+    /// Sum over the words.
     fn distance(&self, words: &[String]) -> usize {
-        let summary = self.kind.summary().to_lowercase();
-        let one = |word: &String| match self.kind.name().contains(word.as_str()) {
-            true => 0,
-            false => 2 - usize::from(summary.contains(word.as_str())),
-        };
-        words.iter().map(one).sum()
+        words.iter().filter_map(|word| self.distance_of(word)).sum()
+    }
+
+    /// 0 in the name, 1 in the summary, 2 elsewhere.
+    fn distance_of(&self, word: &str) -> Option<usize> {
+        let is_in = |words: &[String]| words.iter().any(|one| is_form(one, word));
+        let is_named = self.name.contains(word);
+        is_named.then_some(0).or(is_in(&self.summary).then_some(1)).or(is_in(&self.words).then_some(2))
     }
 }
 
@@ -114,4 +160,33 @@ fn types(ports: &[PortInfo]) -> String {
         known.map_or(port.message.clone(), |(_, word)| (*word).to_string())
     };
     ports.iter().map(word).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_words_of_the_trade() {
+        let registry = onbeat::operators::registry();
+        let found = |words: &str| -> Vec<String> {
+            let json = kinds(&registry, &[words.to_string()]).json;
+            let names = json.as_array().expect("a list").iter();
+            names.map(|kind| kind["name"].as_str().expect("a name").to_string()).collect()
+        };
+        for (words, name) in [
+            ("moving average", "mean"),
+            ("lowpass", "fir.filter"),
+            ("low-pass", "fir.decimate"),
+            ("echo", "delay"),
+            ("mixer", "mix"),
+            ("wave", "wav.sink"),
+            ("count", "threshold"),
+            ("FM", "quad.demod"),
+        ] {
+            assert!(found(words).iter().any(|known| known.starts_with(name)), "{words}: {:?}", found(words));
+        }
+        assert_eq!(found("add")[..2], ["add", "add.complex"]);
+        assert!(!found("sum").contains(&"value.sink".to_string()), "it summarises");
+    }
 }

@@ -133,7 +133,7 @@ mod tests {
         let text =
             "**Level.** One two\nthree `a**b`.\n\n```text\nx  =  y\n```\n- first item\n  goes on\n1. second";
         let expected =
-            ["Level. One two", "three `a**b`.", "", "    x  =  y", "- first item goes", "  on", "1. second"];
+            ["Level. One two", "three `a**b`.", "", "    x  =  y", "- first item", "  goes on", "1. second"];
         assert_eq!(filled(text, 17), expected);
         assert_eq!(filled(text, 60)[0], "Level. One two three `a**b`.");
     }

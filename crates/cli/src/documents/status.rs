@@ -105,8 +105,8 @@ pub fn current(status: &RunStatus, operator: Option<&str>, parameter: Option<&st
         vec![format!("{}.{}", operator.name, one.name).into(), value_words(one).into()]
     };
     let json = asked.iter().map(|(operator, one)| {
-        let ParameterStatus { name, value, unit } = one;
-        json!({ "operator": operator.name, "parameter": name, "value": value, "unit": unit })
+        let ParameterStatus { name, value, unit, sample } = one;
+        json!({ "operator": operator.name, "parameter": name, "value": value, "unit": unit, "sample": sample })
     });
     Document {
         head: Vec::new(),
@@ -125,7 +125,7 @@ pub fn current(status: &RunStatus, operator: Option<&str>, parameter: Option<&st
 /// A value as it is written in a file.
 fn value_words(parameter: &ParameterStatus) -> String {
     let ParameterStatus { value, unit, .. } = parameter;
-    match (value.as_f64(), unit.as_deref()) {
+    let words = match (value.as_f64(), unit.as_deref()) {
         (Some(number), Some("Hz")) => Hertz(number).to_string(),
         (Some(number), Some("s")) => Seconds(number).to_string(),
         (Some(number), Some("B")) => Bytes(number).to_string(),
@@ -133,6 +133,10 @@ fn value_words(parameter: &ParameterStatus) -> String {
         (Some(number), _) => number.to_string(),
         (None, _) if value.is_null() => String::new(),
         _ => value.as_str().map_or_else(|| value.to_string(), str::to_string),
+    };
+    match parameter.sample {
+        Some(sample) => format!("{words} from sample {sample} on"),
+        None => words,
     }
 }
 

@@ -73,11 +73,9 @@ pub fn render(frame: &mut Frame<'_>, view: &LiveView, state: &mut ViewState) {
     let area = frame.area();
     let last = view.tables.len().saturating_sub(1);
     let mut sizes = vec![Constraint::Length(1)];
-    for (at, table) in view.tables.iter().enumerate() {
-        let height = u16::try_from(1 + table.rows.len()).unwrap_or(u16::MAX);
-        let most = (area.height / 2).max(2);
+    for (at, height) in heights(view, area.height).into_iter().enumerate() {
         // The last table gets the remaining rows.
-        sizes.push(if at == last { Constraint::Fill(1) } else { Constraint::Length(height.min(most)) });
+        sizes.push(if at == last { Constraint::Fill(1) } else { Constraint::Length(height) });
         sizes.push(Constraint::Length(1));
     }
     sizes.push(Constraint::Length(u16::try_from(view.lines.len()).unwrap_or(u16::MAX)));
@@ -98,18 +96,40 @@ pub fn render(frame: &mut Frame<'_>, view: &LiveView, state: &mut ViewState) {
         if at == last {
             notes.push("q quits".to_owned());
         }
-        if beyond > 0 {
+        if room == 0 && beyond > 0 {
+            notes.push(format!("{} below", counted(beyond as u64, "row")));
+        } else if beyond > 0 {
             let (from, to) = (first + 1, first + room);
             let how = if is_selected { "arrows scroll" } else { "Tab and arrows scroll" };
             notes.push(format!("rows {from} to {to} of {}, {how}", table.rows.len()));
         }
         if columns_left_out > 0 {
-            notes.push(format!("{} more on a wider terminal", counted(columns_left_out as u64, "column")));
+            notes.push(format!("{} hidden", counted(columns_left_out as u64, "column")));
         }
         frame.render_widget(Line::raw(notes.join("; ")), foot);
     }
     let lines: Text<'_> = view.lines.iter().map(|line| Line::raw(printable(line))).collect();
     frame.render_widget(Paragraph::new(lines), parts[parts.len() - 1]);
+}
+
+/// Heights of the tables with their heads. The highest ones lose rows until the last one has room for some.
+fn heights(view: &LiveView, height: u16) -> Vec<u16> {
+    /// Rows of the last table that it always has, and of the others, with their heads.
+    const LAST: u16 = 4;
+    const OTHERS: u16 = 2;
+    let whole = |rows: usize| u16::try_from(1 + rows).unwrap_or(u16::MAX).min((height / 2).max(OTHERS));
+    let mut heights: Vec<u16> = view.tables.iter().map(|table| whole(table.rows.len())).collect();
+    let Some((last, others)) = heights.split_last_mut() else { return heights };
+    *last = (*last).min(LAST);
+    let besides = 1 + view.tables.len() + view.lines.len();
+    let room = height.saturating_sub(u16::try_from(besides).unwrap_or(u16::MAX)).saturating_sub(*last);
+    while others.iter().map(|height| u32::from(*height)).sum::<u32>() > u32::from(room) {
+        match others.iter_mut().filter(|height| **height > OTHERS).max() {
+            Some(highest) => *highest -= 1,
+            None => break,
+        }
+    }
+    heights
 }
 
 /// Draws a table. Returns the number of columns that do not fit.

@@ -22,6 +22,13 @@ fn terminal_width() -> Option<usize> {
     Some(usize::from(size.0)).filter(|width| *width > 0)
 }
 
+/// Columns of the terminal that stderr is; `None` if it is none.
+pub fn stderr_width() -> Option<usize> {
+    let is_terminal = std::io::stderr().is_terminal();
+    let size = is_terminal.then(|| ratatui::crossterm::terminal::size().ok()).flatten()?;
+    Some(usize::from(size.0)).filter(|width| *width > 0)
+}
+
 /// Width of text on stdout, in characters.
 pub fn text_width() -> usize {
     terminal_width().map_or(human::WIDTH, |width| width.min(human::WIDTH))

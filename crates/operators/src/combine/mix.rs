@@ -2,12 +2,14 @@
 
 use crate::check;
 use crate::lanes::{check_count, numbered};
-use onbeat_runtime::{Combine, Error, Operator, Slices, operator};
+use onbeat_runtime::{Combine, Error, Operator, Sample, Slices, operator};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{AddAssign, Mul};
 
 /// Weights of streams, in the order of the inputs: a list of numbers, or text such as `"0.5, -1"`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -70,16 +72,17 @@ impl JsonSchema for Weights {
 /// sample rate. The output ends with the shortest stream.
 #[derive(Debug, Clone, Operator)]
 #[operator(summary = "weighted sum of several streams", prepare = Self::prepare)]
-pub struct Mix {
+pub struct Mix<T: Sample + Mul<f32, Output = T> + AddAssign> {
     /// Factor of each stream, linear, in the order of the inputs. Their number is that of the inputs, from 1
     /// to 64, which are called `in0`, `in1`, ... During a run it can be changed to text such as `"0.5, -1"`.
     #[parameter(example = [0.5, 0.5], settable)]
     weights: Weights,
     /// Number of inputs; 0 until it is known.
     streams: usize,
+    samples: PhantomData<fn() -> T>,
 }
 
-impl Mix {
+impl<T: Sample + Mul<f32, Output = T> + AddAssign> Mix<T> {
     fn prepare(&mut self) -> Result<(), Error> {
         let count = self.weights.0.len();
         check_count("weights", count as u64)
@@ -101,21 +104,21 @@ impl Mix {
 }
 
 #[operator]
-impl Combine for Mix {
-    type In = [f32];
-    type Out = f32;
+impl<T: Sample + Mul<f32, Output = T> + AddAssign> Combine for Mix<T> {
+    type In = [T];
+    type Out = T;
 
     fn inputs(&self) -> Vec<String> {
         numbered(self.streams)
     }
 
-    fn combine(&mut self, inputs: Slices<'_, f32>, out: &mut [f32]) {
+    fn combine(&mut self, inputs: Slices<'_, T>, out: &mut [T]) {
         let mut streams = self.weights.0.iter().zip(inputs.each());
         if let Some((weight, samples)) = streams.next() {
-            out.iter_mut().zip(samples).for_each(|(y, x)| *y = weight * x);
+            out.iter_mut().zip(samples).for_each(|(y, x)| *y = *x * *weight);
         }
         for (weight, samples) in streams {
-            out.iter_mut().zip(samples).for_each(|(y, x)| *y += weight * x);
+            out.iter_mut().zip(samples).for_each(|(y, x)| *y += *x * *weight);
         }
     }
 }

@@ -25,7 +25,8 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
         Kind::combine::<Subtract<f32>>(),
         Kind::combine::<Subtract<Complex<f32>>>().named("subtract.complex"),
         Kind::combine::<ComplexJoin>(),
-        Kind::combine::<Mix>(),
+        Kind::combine::<Mix<f32>>(),
+        Kind::combine::<Mix<Complex<f32>>>().named("mix.complex"),
         Kind::combine::<Select<f32>>(),
         Kind::combine::<Select<Complex<f32>>>().named("select.complex"),
     ] {

@@ -1,7 +1,9 @@
-//! Joins several real streams into one.
+//! Joins several streams into one.
 
 use super::check_count;
-use onbeat_runtime::{Combine, Error, Operator, Slices, operator};
+use onbeat_runtime::{Combine, Error, Operator, Sample, Slices, operator};
+use std::marker::PhantomData;
+use std::ops::AddAssign;
 
 /// Names of this many inputs.
 pub(crate) fn numbered(inputs: usize) -> Vec<String> {
@@ -11,20 +13,21 @@ pub(crate) fn numbered(inputs: usize) -> Vec<String> {
 /// Sum of several streams. Output `k` is the sum of sample `k` of all streams, added in their order.
 #[derive(Debug, Clone, Copy, Operator)]
 #[operator(summary = "sum of several streams", prepare = Self::check)]
-pub struct Sum {
+pub struct Sum<T: Sample + AddAssign = f32> {
     /// Number of streams, from 1 to 64; the ports are called `in0`, `in1`, ...
     #[parameter(example = 3)]
     inputs: usize,
+    samples: PhantomData<fn() -> T>,
 }
 
-impl Sum {
+impl<T: Sample + AddAssign> Sum<T> {
     /// Adds this many streams.
     ///
     /// # Errors
     /// When it is not from 1 to 64.
     pub fn new(inputs: usize) -> Result<Self, Error> {
         check_count("inputs", inputs as u64)?;
-        Ok(Sum { inputs })
+        Ok(Sum { inputs, samples: PhantomData })
     }
 
     fn check(&mut self) -> Result<(), Error> {
@@ -33,18 +36,18 @@ impl Sum {
 }
 
 #[operator]
-impl Combine for Sum {
-    type In = [f32];
-    type Out = f32;
+impl<T: Sample + AddAssign> Combine for Sum<T> {
+    type In = [T];
+    type Out = T;
 
     fn inputs(&self) -> Vec<String> {
         numbered(self.inputs)
     }
 
-    fn combine(&mut self, inputs: Slices<'_, f32>, out: &mut [f32]) {
+    fn combine(&mut self, inputs: Slices<'_, T>, out: &mut [T]) {
         out.copy_from_slice(inputs.of(0));
         for samples in inputs.each().skip(1) {
-            out.iter_mut().zip(samples).for_each(|(y, x)| *y += x);
+            out.iter_mut().zip(samples).for_each(|(y, x)| *y += *x);
         }
     }
 }

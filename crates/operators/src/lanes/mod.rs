@@ -13,6 +13,7 @@ pub use join::{Interleave, Sum};
 pub use split::Deinterleave;
 
 use crate::check;
+use num_complex::Complex;
 use onbeat_runtime::{Chunk, Error, Folders, Input, Kind, Output, Ports, Registry, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,7 @@ struct SplitParameters {
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::combine::<Sum>());
+    registry.add(Kind::combine::<Sum<Complex<f32>>>().named("sum.complex"));
     registry.add(Kind::combine::<Interleave>());
     let text = "sends every n-th sample to each of n streams";
     let split = |p: &SplitParameters, _: &Folders| Deinterleave::new(p.outputs);

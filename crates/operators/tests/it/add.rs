@@ -20,7 +20,7 @@ fn sum(a: (usize, Lengths<'_>), b: (usize, Lengths<'_>), quantum: usize, capacit
     let left = feed(&values[..a.0], a.1, [(0, "a0"), (10, "a10"), (20, "a20"), (6000, "a6000")]);
     let right =
         feed(&values[10_000..10_000 + b.0], b.1, [(0, "b0"), (15, "b15"), (20, "b20"), (6000, "b6000")]);
-    let trial = Trial::new(Combined::new(Add {})).feed("a", left).feed("b", right);
+    let trial = Trial::new(Combined::new(Add::<f32>::default())).feed("a", left).feed("b", right);
     let seen = trial.quantum(quantum).capacity(capacity).run();
     let both = values.iter().zip(&values[10_000..]);
     let expected: Vec<f32> = both.map(|(a, b)| a + b).take(a.0.min(b.0)).collect();
@@ -73,6 +73,9 @@ fn ends_with_the_shorter_one_and_says_so() {
 #[test]
 fn rates_must_agree() {
     let feed = |rate_hz| Feed::samples([0.0f32; 10]).rate(rate_hz);
-    let text = Trial::new(Combined::new(Add {})).feed("a", feed(48e3)).feed("b", feed(32e3)).failure();
+    let text = Trial::new(Combined::new(Add::<f32>::default()))
+        .feed("a", feed(48e3))
+        .feed("b", feed(32e3))
+        .failure();
     assert!(text.contains("`b` is 32000 Hz, but the first chunk had 48000 Hz"), "{text}");
 }

@@ -40,14 +40,37 @@ fn products_differences_and_parts() {
     let seen = cuts(|| two("complex.join", ["re", "im"]));
     let complex: Vec<C32> = pairs().map(|(a, b)| C32::new(*a, *b)).collect();
     assert_eq!(seen.samples::<C32>("out"), complex);
-    for (kind, of) in
-        [("multiply.complex", (|a, b| a * b) as fn(C32, C32) -> C32), ("subtract.complex", |a, b| a - b)]
-    {
+    for (kind, of) in [
+        ("add.complex", (|a, b| a + b) as fn(C32, C32) -> C32),
+        ("multiply.complex", |a, b| a * b),
+        ("subtract.complex", |a, b| a - b),
+    ] {
         let other: Vec<C32> = pairs().map(|(a, b)| C32::new(*b, -*a)).collect();
         let feed = |samples: &[C32]| Feed::samples(samples.to_vec()).rate(8e3);
         let make = || Trial::kind(&registry(), kind, "").feed("a", feed(&complex)).feed("b", feed(&other));
         let expected: Vec<C32> = complex.iter().zip(&other).map(|(a, b)| of(*a, *b)).collect();
         assert_eq!(cuts(make).samples::<C32>("out"), expected);
+    }
+}
+
+#[test]
+fn complex_streams_are_summed() {
+    let streams: Vec<Vec<C32>> = (1..4)
+        .map(|seed| reals(seed, 2000).chunks(2).map(|pair| C32::new(pair[0], pair[1])).collect())
+        .collect();
+    for (kind, parameters, weights) in [
+        ("sum.complex", "inputs = 3", [1.0f32; 3]),
+        ("mix.complex", "weights = [0.5, -1, 2]", [0.5, -1.0, 2.0]),
+    ] {
+        let seen = cuts(|| {
+            let trial = Trial::kind(&registry(), kind, parameters);
+            streams.iter().enumerate().fold(trial, |trial, (lane, samples)| {
+                trial.feed(&format!("in{lane}"), Feed::samples(samples.clone()).rate(8e3))
+            })
+        });
+        let expected = |n| (0..3).map(|lane: usize| streams[lane][n] * weights[lane]).reduce(|a, b| a + b);
+        let expected: Vec<C32> = (0..1000).filter_map(expected).collect();
+        assert_eq!(seen.samples::<C32>("out"), expected, "{kind}");
     }
 }
 

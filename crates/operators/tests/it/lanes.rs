@@ -29,7 +29,7 @@ fn joined(by: impl Combine<In = [f32]>, streams: &[Vec<f32>]) -> Trial {
 fn streams_are_added_and_put_in_turn() {
     for lanes in [1, 2, 3, 5] {
         let streams: Vec<_> = (0..lanes).map(|lane| reals(lane as u64, 3000)).collect();
-        let seen = cuts(|| joined(Sum::new(streams.len()).unwrap(), &streams));
+        let seen = cuts(|| joined(Sum::<f32>::new(streams.len()).unwrap(), &streams));
         let sum = |n: usize| streams[1..].iter().fold(streams[0][n], |sum, x| sum + x[n]);
         assert_eq!(seen.samples::<f32>("out"), (0..3000).map(sum).collect::<Vec<_>>());
         assert_eq!(seen.rate_hz("out"), RATE_HZ);
@@ -48,13 +48,13 @@ fn streams_are_added_and_put_in_turn() {
 #[test]
 fn the_shortest_stream_ends_it() {
     let streams = [reals(1, 1000), reals(2, 900), reals(3, 2000)];
-    let seen = joined(Sum::new(streams.len()).unwrap(), &streams).run();
+    let seen = joined(Sum::<f32>::new(streams.len()).unwrap(), &streams).run();
     assert_eq!(seen.samples::<f32>("out").len(), 900);
     assert_eq!(seen.notes(), ["`in1` ended after 900 samples; the rest of the other streams is not read"]);
-    let two = Trial::new(Combined::new(Sum::new(2).unwrap())).feed("in0", feed(&streams[0]));
+    let two = Trial::new(Combined::new(Sum::<f32>::new(2).unwrap())).feed("in0", feed(&streams[0]));
     let text = two.feed("in1", Feed::samples(streams[1].clone()).rate(1e3)).failure();
     assert!(text.contains("1000 Hz") && text.contains("8000 Hz"), "{text}");
-    assert!(Sum::new(0).err().unwrap().to_string().contains("`inputs` is 0"));
+    assert!(Sum::<f32>::new(0).err().unwrap().to_string().contains("`inputs` is 0"));
     assert!(Deinterleave::new(65).err().unwrap().to_string().contains("`outputs` is 65"));
 }
 

@@ -105,7 +105,7 @@ pub trait Declared: Sized + Send + 'static {
 /// Kinds of operators whose parameters are fields.
 impl Kind {
     fn declared<T: Declared, O: Operator>(make: fn(&T::Parameters, &Folders) -> Result<O, Error>) -> Self {
-        Kind::new(T::NAME, T::SUMMARY, T::EXAMPLE, make).about(T::ABOUT)
+        Kind::new(T::NAME, T::SUMMARY, T::EXAMPLE, make).about(T::ABOUT).can_set(T::SETTABLE)
     }
 
     /// Makes the kind of an operator.

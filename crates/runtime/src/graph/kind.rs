@@ -88,6 +88,8 @@ pub struct Kind {
     about: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
     make: Box<MakeFn>,
+    /// Parameters that can be changed during a run, by their fields.
+    can_set: &'static [&'static str],
 }
 
 /// An operator, and its parameters with the defaults filled in.
@@ -144,7 +146,13 @@ impl Kind {
             about: "",
             schema: |generator| generator.root_schema_for::<P>(),
             make: Box::new(make),
+            can_set: &[],
         }
+    }
+
+    /// Names the parameters that the operator has to be able to change.
+    pub(crate) fn can_set(self, names: &'static [&'static str]) -> Self {
+        Kind { can_set: names, ..self }
     }
 
     /// Gives the kind another summary, for another use of one operator.
@@ -189,7 +197,11 @@ impl Kind {
 
     /// Returns the JSON Schema of its parameters: names, types, defaults and descriptions.
     pub fn schema(&self) -> Schema {
-        (self.schema)(&mut SchemaGenerator::default())
+        let mut schema = (self.schema)(&mut SchemaGenerator::default());
+        if let Some(object) = schema.as_object_mut() {
+            object.values_mut().for_each(shorten);
+        }
+        schema
     }
 
     /// Makes an operator from parameters with their positions in the file. Returns it with its parameters,
@@ -210,7 +222,15 @@ impl Kind {
         let table = DeTable::parse(self.example).expect("the example of a kind is TOML");
         let folders = Folders { input: PathBuf::new(), output: PathBuf::new() };
         let made = self.make(table, &folders);
-        made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name)).0
+        let operator = made.unwrap_or_else(|error| panic!("the example of `{}`: {error:?}", self.name)).0;
+        let lacks = self.can_set.iter().find(|name| !operator.settable().contains(name));
+        if let Some(name) = lacks {
+            panic!(
+                "`{}` cannot change `{name}`: write `#[operator]` over the `impl` of its trait",
+                self.name
+            );
+        }
+        operator
     }
 
     /// Returns the names of the parameters that can be changed during a run, for the operator of the example.
@@ -242,6 +262,23 @@ impl Kind {
             many: true,
         });
         (inputs.collect(), outputs.collect())
+    }
+}
+
+/// Writes numbers that were an `f32` as that: 0.1, not 0.10000000149011612.
+fn shorten(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Number(number) if number.is_f64() => {
+            let exact = number.as_f64().unwrap_or(0.0);
+            let single = exact as f32;
+            let short = single.to_string().parse().ok().and_then(serde_json::Number::from_f64);
+            if let Some(short) = short.filter(|_| f64::from(single) == exact) {
+                *number = short;
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(shorten),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
     }
 }
 

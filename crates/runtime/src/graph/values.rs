@@ -14,6 +14,9 @@ pub struct ParameterStatus {
     pub value: serde_json::Value,
     /// Unit of a number, if it has one: "Hz", "s", "B" or "dB".
     pub unit: Option<String>,
+    /// Sample of the operator's input from which on the value holds, if it was set for one.
+    #[serde(default)]
+    pub sample: Option<u64>,
 }
 
 /// Parameters that can be changed, each with the name of its operator.
@@ -30,14 +33,16 @@ impl CurrentValues {
     }
 
     /// Notes that an operator has accepted a value.
-    pub fn note(&self, operator: &str, name: &str, value: &Value) {
+    pub fn note(&self, operator: &str, name: &str, value: &Value, sample: Option<u64>) {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = values.iter_mut().find(|(of, one)| of == operator && one.name == name);
         match known {
-            Some((_, known)) => known.value = in_unit(value, known.unit.as_deref()),
+            Some((_, known)) => {
+                (known.value, known.sample) = (in_unit(value, known.unit.as_deref()), sample);
+            }
             None => {
                 let (name, value) = (name.to_string(), in_unit(value, None));
-                values.push((operator.to_string(), ParameterStatus { name, value, unit: None }));
+                values.push((operator.to_string(), ParameterStatus { name, value, unit: None, sample }));
             }
         }
     }

@@ -38,7 +38,7 @@ fn converters(from_type: &str, to_type: &str, registry: &Registry) -> Option<Str
     };
     let names: Vec<&str> = registry.kinds().filter(converts).map(Kind::name).collect();
     match &names[..] {
-        [] => None,
+        [] => Some("no kind of operator does that in one step".to_string()),
         [name] => Some(format!("there is one: {}", list(&[*name]))),
         [..] => Some(format!("these do: {}", list(&names))),
     }

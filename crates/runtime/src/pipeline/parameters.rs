@@ -50,7 +50,10 @@ impl KnownKeys {
         let units = self.units.entry(kind.name()).or_insert_with(|| units(kind));
         let of_name = |name: &&str| {
             let (value, unit) = (all.get(name)?.clone(), units.get(*name).cloned());
-            Some((operator.to_string(), ParameterStatus { name: name.to_string(), value, unit }))
+            Some((
+                operator.to_string(),
+                ParameterStatus { name: name.to_string(), value, unit, sample: None },
+            ))
         };
         settable.iter().filter_map(of_name).collect()
     }

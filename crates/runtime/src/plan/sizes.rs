@@ -4,7 +4,7 @@ use super::frames;
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
 use crate::base::options::Options;
-use crate::graph::Graph;
+use crate::graph::{EdgeDef, Graph};
 use crate::operator::chunk::Info;
 use crate::operator::inline::Role;
 use crate::operator::link::Initial;
@@ -58,24 +58,33 @@ fn edge_name(graph: &Graph, wire: &Wire) -> String {
     )
 }
 
-/// Sizes by the edge's own settings. An edge without a quantum gets that of the run, or room for a frame.
+/// Sizes by the edge's own settings. An edge without a quantum gets that of the run, or room for a frame, for
+/// its initial samples, and for the chunks of another edge of its output that has a quantum: an output makes
+/// chunks of one size.
 fn asked(
     graph: &Graph,
     wires: &[Wire],
     frames: &[Option<[u32; 3]>],
     options: &Options,
 ) -> Result<Vec<Size>, GraphError> {
+    let mut most_of: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for (wire, edge) in wires.iter().zip(&graph.edges) {
+        let most = most_of.entry((wire.from, wire.out)).or_default();
+        *most = edge.quantum.unwrap_or_else(|| initial_bytes(graph, wire, edge)).max(*most);
+    }
     let mut sizes = Vec::with_capacity(wires.len());
     for ((wire, edge), frame) in wires.iter().zip(&graph.edges).zip(frames) {
         let name = || edge_name(graph, wire);
         let output = &graph.operators[wire.from].ports.outputs[wire.out];
-        let capacity = edge.capacity.unwrap_or(options.capacity);
+        // Chunks of the usual length that are in the cycle at once.
+        let in_cycle = initial_bytes(graph, wire, edge) / options.quantum.max(1);
+        let capacity = edge.capacity.unwrap_or(options.capacity.saturating_add(in_cycle));
         if !(1..=1 << 24).contains(&capacity) {
             return Err(GraphError::Capacity { edge: name(), capacity });
         }
         let frame = frames::samples(*frame).saturating_mul(output.sample_bytes.unwrap_or(0) as u64);
         let frame = usize::try_from(frame).unwrap_or(usize::MAX);
-        let quantum = edge.quantum.unwrap_or(options.quantum.max(frame));
+        let quantum = edge.quantum.unwrap_or(options.quantum.max(frame).max(most_of[&(wire.from, wire.out)]));
         match output.sample_bytes {
             None if edge.quantum.is_some() => {
                 return Err(GraphError::NoQuantum { edge: name(), message: output.label.clone() });
@@ -96,6 +105,16 @@ fn asked(
     Ok(sizes)
 }
 
+/// Bytes of the largest initial message of an edge that is a number of samples.
+fn initial_bytes(graph: &Graph, wire: &Wire, edge: &EdgeDef) -> usize {
+    let bytes = graph.operators[wire.from].ports.outputs[wire.out].sample_bytes.unwrap_or(0);
+    let samples = |message: &Initial| match message {
+        Initial::Value(Value::Int(samples)) => usize::try_from(*samples).unwrap_or(0),
+        _ => 0,
+    };
+    edge.initial.iter().map(samples).max().unwrap_or(0).saturating_mul(bytes)
+}
+
 /// Checks that initial messages have the type of their edge, and fit.
 fn check_initial(graph: &Graph, wires: &[Wire], sizes: &[Size]) -> Result<(), GraphError> {
     for ((wire, edge), size) in wires.iter().zip(&graph.edges).zip(sizes) {
@@ -113,9 +132,19 @@ fn check_initial(graph: &Graph, wires: &[Wire], sizes: &[Size]) -> Result<(), Gr
                     return Err(wrong(format!("{value}{what}")));
                 }
                 Initial::Value(Value::Int(samples)) if output.sample_bytes.is_some() => {
-                    let most = size.quantum / output.sample_bytes.unwrap_or(1);
-                    if usize::try_from(*samples).is_ok_and(|samples| samples > most) {
-                        return Err(wrong(format!("{samples} samples, and its quantum holds {most}")));
+                    let of_output = wires
+                        .iter()
+                        .zip(sizes)
+                        .filter(|(other, _)| (other.from, other.out) == (wire.from, wire.out));
+                    let quantum = of_output.map(|(_, size)| size.quantum).min().unwrap_or(size.quantum);
+                    let each = output.sample_bytes.unwrap_or(1);
+                    if usize::try_from(*samples).is_ok_and(|samples| samples > quantum / each) {
+                        return Err(wrong(format!(
+                            "{samples} samples, and the chunks of its output hold {}, by the smallest `quantum` of the \
+                             output's edges: {} bytes are needed",
+                            quantum / each,
+                            samples.saturating_mul(each as i64)
+                        )));
                     }
                 }
                 _ => {}

@@ -39,8 +39,8 @@ pub(crate) struct PendingOrder {
     open: VecDeque<(usize, Answered)>,
     /// The first error; otherwise `Ok` once a part has carried out the order.
     answer: Option<Result<(), Error>>,
-    /// New value of a parameter, with its name.
-    set: Option<(String, Value)>,
+    /// Name and new value of a parameter, and the sample from which on it holds.
+    set: Option<(String, Value, Option<u64>)>,
     deadline: Instant,
 }
 
@@ -59,8 +59,8 @@ impl PendingOrder {
 
     /// Sends the order to a part, unless the part is gone.
     pub(super) fn send(&mut self, part: usize, order: Order) {
-        if let Order::Set { name, value, .. } = &order {
-            self.set = Some((name.clone(), value.clone()));
+        if let Order::Set { name, value, sample, .. } = &order {
+            self.set = Some((name.clone(), value.clone(), *sample));
         }
         let (answer, answered) = mpsc::sync_channel(1);
         if self.control.orders[part].send(OrderRequest { order, answer }).is_ok() {
@@ -115,8 +115,8 @@ impl PendingOrder {
                 Ok(())
             }
             (Some(Ok(())), OrderTarget::Operator(number)) => {
-                if let Some((name, value)) = &self.set {
-                    self.control.values.note(&self.plan.operators[*number].name, name, value);
+                if let Some((name, value, sample)) = &self.set {
+                    self.control.values.note(&self.plan.operators[*number].name, name, value, *sample);
                 }
                 Ok(())
             }

@@ -82,7 +82,7 @@ fn limits_are_named_with_value_and_unit() {
         ("without = []\ncopies = 7", "seven is too many"),
         ("without = []\npatience = '1 ms'", "`patience` is 1 ms: it must be above 1 ms"),
         ("without = []\nrate = '2 MHz'", "`rate` is 2 MHz: it must be 1 MHz or less"),
-        ("copies = 3", "a parameter: missing field `without`"),
+        ("copies = 3", "a parameter of `copier`: missing field `without`"),
     ] {
         assert_eq!(Copier::with(text).err().expect(text).to_string(), expected);
     }
@@ -127,4 +127,32 @@ fn maps_change_at_their_sample() {
     registry.add(Kind::map::<Shifted>());
     let seen = Trial::kind(&registry, "shifted", "by = 1.0").feed("in", Feed::samples(vec![1.0f32])).run();
     assert_eq!(seen.samples::<f32>("out"), [2.0]);
+}
+
+/// Its author has forgotten `#[operator]`, so its parameter cannot be changed.
+#[derive(Default, Operator)]
+struct Forgetful {
+    input: Input<u64>,
+    /// A number.
+    #[parameter(default = 1, settable)]
+    number: u32,
+}
+
+impl Operator for Forgetful {
+    fn ports(&mut self, p: &mut onbeat_runtime::Ports) {
+        self.show_ports(p);
+    }
+
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.number += self.input.pop(cx).map_or(0, |_| 1);
+        Ok(Step::Wait)
+    }
+}
+
+#[test]
+#[should_panic(
+    expected = "`forgetful` cannot change `number`: write `#[operator]` over the `impl` of its trait"
+)]
+fn a_forgotten_attribute_is_told() {
+    Kind::operator::<Forgetful>().ports();
 }

@@ -31,7 +31,9 @@ pub(super) fn result(
         (Outcome::Failed, reason)
     } else if dead_lock {
         let reasons: Vec<String> = end.stuck.into_iter().flat_map(|stuck| stuck.reasons).collect();
-        (Outcome::Failed, format!("dead-lock: {}", reasons.join("; ")))
+        let full = reasons.iter().any(|reason| reason.contains(" waits for room on "));
+        let fix = if full { "; a higher `capacity` of the full edges may help" } else { "" };
+        (Outcome::Failed, format!("dead-lock: {}{fix}", reasons.join("; ")))
     } else if end.was_stopped {
         let over = |duration_ns: u64| end.start_ns.is_some_and(|start_ns| end_ns - start_ns >= duration_ns);
         let limit = plan.options.duration_ns.is_some_and(over);
