@@ -184,7 +184,7 @@ fn wrong_bands_are_named() {
     // The rate of a channel is half of that of the stream.
     let high = Band { frequency_hz: 12e3, ..good };
     let text = Equalizer::new(2, vec![high]).unwrap().start(RATE_HZ).unwrap_err().to_string();
-    assert!(text.contains("`bands[0].frequency` is 12000: it must be below 12000"), "{text}");
+    assert!(text.contains("`bands[0].frequency` is 12000 Hz: it must be below 12000 Hz"), "{text}");
 }
 
 #[test]

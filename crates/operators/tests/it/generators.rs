@@ -94,7 +94,7 @@ fn a_tone_changes_at_its_sample_without_a_jump() {
 fn what_cannot_be_is_refused() {
     let tone = || trial("tone.source", "frequency = 1000\nsample_rate = 48000\ncount = 100");
     let text = tone().set("frequency", 24e3, Some(7)).failure();
-    assert!(text.contains("`frequency` is 24000: it must be below 24000"), "{text}");
+    assert!(text.contains("`frequency` is 24000 Hz: it must be below 24000 Hz"), "{text}");
     let text = tone().set("amplitude", f64::NAN, None).failure();
     assert!(text.contains("`amplitude` is NaN"), "{text}");
     let text = tone().set("sample_rate", 1.0, None).failure();
@@ -105,7 +105,7 @@ fn what_cannot_be_is_refused() {
         ["1 change of a parameter waited for samples that did not come: there were 100"]
     );
     for (kind, parameters, expected) in [
-        ("tone.source", "frequency = 500\nsample_rate = 1000", "`frequency` is 500: it must be below 500"),
+        ("tone.source", "frequency = 500\nsample_rate = 1000", "`frequency` is 500 Hz: it must be below 500 Hz"),
         ("tone.source", "frequency = 5\nsample_rate = 0", "`sample_rate` is 0 Hz: it must be above 0"),
         ("tone.source", "frequency = 5\nsample_rate = 99\ncount = 1\nduration = 1", "give one of them"),
         ("tone.source", "frequency = 5\nsample_rate = 99\namplitude = '3 dBm'", "`dBm`"),

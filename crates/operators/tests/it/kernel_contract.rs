@@ -307,7 +307,7 @@ fn wrong_parameters_are_named() {
     assert_eq!(message(Resampler::<f32>::to_rate(8e3, Quality::default()).unwrap().start(0.0)), missing);
     assert_eq!(
         message(fir.start(RATE_HZ)),
-        "`cutoff` is 13000: it must be below 12000, half of the output rate; lower `cutoff`, or use a smaller `factor`"
+        "`cutoff` is 13000 Hz: it must be below 12000 Hz, half of the output rate; lower `cutoff`, or use a smaller `factor`"
     );
     assert!(message(QuadDemod::new(24e3).unwrap().start(RATE_HZ)).starts_with("`deviation` is 24000"));
     assert!(message(fir.start(f64::NAN)).contains("NaN"));

@@ -120,7 +120,7 @@ fn wrong_bands_of_ssb_are_named() {
     for (text, expected) in [
         ("low = 50", "`low` is 50: it must be at least 100, half of `transition`"),
         ("low = 3000", "`high` is 2700: it must be at least 3200"),
-        ("high = 30000", "`high` is 30000: it must be below 24000"),
+        ("high = 30000", "`high` is 30000 Hz: it must be below 24000 Hz"),
         ("sideband = 'both'", "both"),
     ] {
         let error = refused(text);

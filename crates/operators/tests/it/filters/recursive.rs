@@ -268,7 +268,7 @@ fn wrong_parameters_are_named() {
         ("response = 'band-pass'\nlow = 9\nhigh = 9", "`low` is 9 Hz: it must be below `high`"),
         ("response = 'low-pass'\ncutoff = 9\norder = 17", "`order` is 17: it must be 16 or less"),
         ("response = 'low-pass'\ncutoff = 9\norder = 0", "`order` is 0"),
-        ("response = 'low-pass'\ncutoff = 24000", "`cutoff` is 24000: it must be below 24000"),
+        ("response = 'low-pass'\ncutoff = 24000", "`cutoff` is 24000 Hz: it must be below 24000 Hz"),
         ("response = 'low-pass'\ncutoff = 0.1", "`cutoff` is 0.1: it must be from 0.48"),
         ("response = 'low-pass'\ncutoff = 9\nripple = 1", "`butterworth` takes neither"),
         ("response = 'low-pass'\ncutoff = 9\nfamily = 'chebyshev1'", "needs `ripple`"),
@@ -279,7 +279,7 @@ fn wrong_parameters_are_named() {
         assert!(error.contains(expected), "{text}: {error}");
     }
     let start = |text: &str| Notch::with(text).unwrap().start(RATE_HZ).unwrap_err().to_string();
-    assert!(start("frequency = 24000").starts_with("`frequency` is 24000: it must be below 24000"));
+    assert!(start("frequency = 24000").starts_with("`frequency` is 24000 Hz: it must be below 24000 Hz"));
     assert!(start("frequency = 1e-3").contains("use `dc.block`"));
     assert!(start("frequency = 10000\nq = 0.1").starts_with("`q` is 0.1: it must be above 0.41"));
     assert!(DcBlock::<f32>::with("cutoff = 24000").unwrap().start(RATE_HZ).is_err());
