@@ -58,9 +58,9 @@ fn answers_have_the_form_that_the_book_describes() {
                 concat!(
                     r##"{"version":1,"ok":true,"status":{"name":"wire","state":"running","elapsed_ns":#,"position_ns":#,"##,
                     r##""length_ns":null,"operators":[{"name":"numbers","worker":"onbeat-w0","state":"waiting","##,
-                    r##""waits_for":"event `bell` to be rung","steps":#,"busy_ns":#,"late":0,"lost":0},"##,
+                    r##""waits_for":"event `bell` to be rung","steps":#,"busy_ns":#,"late":0,"lost":0,"parameters":[]},"##,
                     r##"{"name":"end","worker":"onbeat-w0","##,
-                    r##""state":"waiting","waits_for":"a message on numbers.out → end.in","steps":#,"busy_ns":#,"late":0,"lost":0}],"##,
+                    r##""state":"waiting","waits_for":"a message on numbers.out → end.in","steps":#,"busy_ns":#,"late":0,"lost":0,"parameters":[]}],"##,
                     r##""edges":[{"from":"numbers.out","to":"end.in","depth":#,"capacity":4,"sent":#,"dropped":0}],"##,
                     r##""paths":[{"from":"numbers","to":"end","max_latency_ns":null,"misses":0,"max_ns":#,"sum_ns":#,"##,
                     r##""latency":{"up_to_ns":[],"count":[]}}],"causes":[],"obtained":[],"##,
