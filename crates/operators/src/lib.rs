@@ -112,6 +112,8 @@
 //! | `udp.sink`, `udp.sink.complex` | real, complex → | sends samples in UDP datagrams: [`UdpSink`] |
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
+//! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSource`](buses::serial::SerialSource) |
+//! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSink`](buses::serial::SerialSink) |
 //! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
 //! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
@@ -137,6 +139,7 @@ extern crate onbeat_runtime as onbeat;
 
 mod add;
 pub mod arithmetic;
+pub mod buses;
 mod check;
 pub mod combine;
 mod control;
@@ -254,6 +257,7 @@ pub fn registry() -> Registry {
     waterfall::add_kinds(&mut registry);
     image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
+    buses::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);
     null::add_kinds(&mut registry);

@@ -37,6 +37,7 @@ mod portions;
 mod receiver;
 mod recording;
 mod reordering;
+mod serial;
 mod settings;
 mod sigmf_source;
 mod slices;

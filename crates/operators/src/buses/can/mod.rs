@@ -1,0 +1,2 @@
+//! CAN.
+pub(crate) fn add_kinds(_: &mut onbeat_runtime::Registry) {}

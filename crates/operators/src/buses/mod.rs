@@ -1,0 +1,16 @@
+//! Serial lines and CAN buses: sensors, microcontrollers, motor controllers, vehicles.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`serial`] | samples, lines and bytes over a serial port |
+//! | [`can`] | frames of a CAN bus, as signals and as text |
+
+pub mod can;
+pub mod serial;
+
+use onbeat_runtime::Registry;
+
+pub(crate) fn add_kinds(registry: &mut Registry) {
+    serial::add_kinds(registry);
+    can::add_kinds(registry);
+}
