@@ -114,8 +114,12 @@
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
 //! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSource`](buses::serial::SerialSource) |
 //! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSink`](buses::serial::SerialSink) |
-//! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
-//! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
+//! | `can.source` | → CAN | receives frames from a CAN bus: [`CanSource`](buses::can::CanSource) |
+//! | `can.sink` | CAN → | sends frames to a CAN bus: [`CanSink`](buses::can::CanSink) |
+//! | `can.text`, `can.parse` | CAN → text, text → CAN | candump's log format: [`CanText`](buses::can::CanText), [`CanParse`](buses::can::CanParse) |
+//! | `can.signal`, `can.frame` | CAN → value, value → CAN | signals: [`CanSignal`](buses::can::CanSignal), [`CanFrameMaker`](buses::can::CanFrameMaker) |
+//! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames`, `link.source.can` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
+//! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames`, `link.sink.can` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
 //! | `mode_s.null` | frames → | discards frames |
@@ -123,7 +127,7 @@
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, bytes are `Chunk<u8>`, numbers are `u64`, a value
-//! is an `f64`. A step allocates memory only for tags, notes, lines of text and pictures.
+//! is an `f64`, CAN is a [`CanFrame`](buses::can::CanFrame). A step allocates memory only for tags, notes, lines of text and pictures.
 //!
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
 //! `deemphasis`, `equalizer`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a

@@ -44,6 +44,7 @@ pub use udp_sink::UdpSink;
 pub use connection::{Framing, TcpPeer};
 
 pub(crate) use address::time_ns;
+pub(crate) use datagrams::obtained_buffer;
 pub(crate) use line_buffer::LineBuffer;
 pub(crate) use patience::{is_over, on_clock_ns, over_at_ns, real_ns, usual, usual_ns};
 pub(crate) use pipe::{rate, send};

@@ -205,7 +205,8 @@ mod tests {
 
     fn frames() -> impl Strategy<Value = CanFrame> {
         let id = (any::<bool>(), any::<u32>());
-        let id = id.prop_map(|(extended, id)| (id & if extended { MOST_EXTENDED } else { MOST_STANDARD }, extended));
+        let id = id
+            .prop_map(|(extended, id)| (id & if extended { MOST_EXTENDED } else { MOST_STANDARD }, extended));
         let data = (0..3u8, 0..16usize, 0..16u8, proptest::collection::vec(any::<u8>(), 64));
         (id, data).prop_filter_map("a length", |((id, extended), (kind, length, flags, data))| match kind {
             0 => CanFrame::classic(id, extended, &data[..length.min(8)]),

@@ -115,7 +115,7 @@ mod tests {
             let got = (found.frame.id(), found.frame.is_extended(), found.frame.is_fd());
             assert_eq!((got, found.frame.data()), ((*id, *extended, *fd), *data), "{text}");
             let again = line(found.interface, found.frame.time_unix_ns, &found.frame);
-            assert_eq!(again, text.trim_end_matches([' ', 'R', 'T']), "{text}");
+            assert_eq!(again, text.strip_suffix(" R").unwrap_or(text), "{text}");
         }
     }
 
@@ -125,10 +125,23 @@ mod tests {
     #[test]
     fn what_is_not_a_frame_is_refused() {
         for text in [
-            "", "x", "(1.5) can0", "(1.5) can0 12#00", "(1.5) can0 123#0", "(1.5) can0 FFF#00", "(x.5) can0 123#",
-            "(1.5) can0 123#000102030405060708", "(1.5) can0 123##1000000000000000000", "(1.5) can0 123##",
-            "(1.5) can0 123#R9", "(1.5) can0 123#00 X", "(1.5) can0 123#+1", "(1.1234567890) can0 123#",
-            "(99999999999999999999.0) can0 123#", "(1.5) can0 1ö#", "(1.5) can0 123##1ö",
+            "",
+            "x",
+            "(1.5) can0",
+            "(1.5) can0 12#00",
+            "(1.5) can0 123#0",
+            "(1.5) can0 FFF#00",
+            "(x.5) can0 123#",
+            "(1.5) can0 123#000102030405060708",
+            "(1.5) can0 123##1000000000000000000",
+            "(1.5) can0 123##",
+            "(1.5) can0 123#R9",
+            "(1.5) can0 123#00 X",
+            "(1.5) can0 123#+1",
+            "(1.1234567890) can0 123#",
+            "(99999999999999999999.0) can0 123#",
+            "(1.5) can0 1ö#",
+            "(1.5) can0 123##1ö",
         ] {
             assert_eq!(read(text), Err(LogError::NotLog), "{text}");
         }
