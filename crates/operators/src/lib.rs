@@ -112,12 +112,14 @@
 //! | `udp.sink`, `udp.sink.complex` | real, complex → | sends samples in UDP datagrams: [`UdpSink`] |
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
-//! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSource`](buses::serial::SerialSource) |
-//! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSink`](buses::serial::SerialSink) |
+//! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSampleSource`](buses::serial::SerialSampleSource) |
+//! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSampleSink`](buses::serial::SerialSampleSink) |
 //! | `can.source` | → CAN | receives frames from a CAN bus: [`CanSource`](buses::can::CanSource) |
 //! | `can.sink` | CAN → | sends frames to a CAN bus: [`CanSink`](buses::can::CanSink) |
-//! | `can.text`, `can.parse` | CAN → text, text → CAN | candump's log format: [`CanText`](buses::can::CanText), [`CanParse`](buses::can::CanParse) |
-//! | `can.signal`, `can.frame` | CAN → value, value → CAN | signals: [`CanSignal`](buses::can::CanSignal), [`CanFrameMaker`](buses::can::CanFrameMaker) |
+//! | `can.text` | CAN → text | writes candump's log format: [`CanText`](buses::can::CanText) |
+//! | `can.parse` | text → CAN | reads candump's log format: [`CanParse`](buses::can::CanParse) |
+//! | `can.signal` | CAN → value | decodes a signal: [`CanSignal`](buses::can::CanSignal) |
+//! | `can.frame` | value → CAN | encodes a signal: [`CanFrameMaker`](buses::can::CanFrameMaker) |
 //! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames`, `link.source.can` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
 //! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames`, `link.sink.can` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |

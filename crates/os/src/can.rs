@@ -195,7 +195,8 @@ impl CanSocket {
     /// Sends a frame, whose length is [`CLASSIC_BYTES`] or [`FD_BYTES`].
     ///
     /// # Errors
-    /// `ENOBUFS` if the queue of the interface is full, which no event ends; otherwise what `write(2)` reports.
+    /// `ENOBUFS` if the queue of the interface is full, which no event ends; otherwise what `write(2)`
+    /// reports.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.socket, frame)?;
         Ok(())

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use onbeat_operators::buses::serial::{
-    LineEnd, SerialByteSink, SerialByteSource, SerialSetup, SerialSink, SerialSource, SerialTextSink,
-    SerialTextSource,
+    LineEnd, SerialByteSink, SerialByteSource, SerialSampleSink, SerialSampleSource, SerialSetup,
+    SerialTextSink, SerialTextSource,
 };
 use onbeat_operators::registry;
 use onbeat_runtime::testing::{Feed, Trial};
@@ -172,7 +172,7 @@ fn lines_come_in_odd_pieces() {
 fn samples_are_in_a_format() {
     let wire = Wire::new();
     let format = serde_json::from_str("\"ri16_le\"").unwrap();
-    let source = SerialSource::new(wire.setup(), Some(format), 1000.0).unwrap();
+    let source = SerialSampleSource::new(wire.setup(), Some(format), 1000.0).unwrap();
     let seen = std::thread::scope(|scope| {
         scope.spawn(move || wire.say(&[&[0], &[0x40, 0, 0xc0, 0], &[0x20], &[1]]));
         Trial::new(source).on_error(OnError::Isolate).run()
@@ -242,10 +242,10 @@ fn a_sink_goes_on_when_the_device_is_back() {
 fn the_old_settings_come_back() {
     let wire = Wire::new();
     let before = format!("{:?}", wire.modes());
-    Trial::new(SerialSink::new(wire.setup(), None).unwrap()).feed("in", Feed::samples([1.0f32])).run();
+    Trial::new(SerialSampleSink::new(wire.setup(), None).unwrap()).feed("in", Feed::samples([1.0f32])).run();
     assert_eq!(format!("{:?}", wire.modes()), before, "after a run");
     let feed = Feed::samples([1.0f32]).then_fail("on purpose");
-    Trial::new(SerialSink::new(wire.setup(), None).unwrap()).feed("in", feed).failure();
+    Trial::new(SerialSampleSink::new(wire.setup(), None).unwrap()).feed("in", feed).failure();
     assert_eq!(format!("{:?}", wire.modes()), before, "after an error");
 }
 

@@ -14,8 +14,9 @@ const NOT_FINITE: &str = "not finite: a frame has no bits for them";
 
 /// Writes frames as lines of candump's log format.
 ///
-/// Such as `(1436509052.249713) can0 044#2A366C2BBA`: the time at which the kernel received the frame (a frame
-/// that was not received has its source time), the interface, the identifier with 3 or 8 digits, the data.
+/// Such as `(1436509052.249713) can0 044#2A366C2BBA`: the time at which the kernel received the frame (a
+/// frame that was not received has its source time), the interface, the identifier with 3 or 8 digits, the
+/// data.
 /// `#R` is a remote frame, `##` and a digit of flags a frame of CAN FD.
 #[derive(Operator)]
 #[operator(name = "can.text", prepare = Self::prepare)]

@@ -69,6 +69,11 @@ impl CanFrame {
         CanFrame { id, is_fd, flags, length: data.len() as u8, data: all, time_unix_ns: 0 }
     }
 
+    /// Sets the time at which it was received, in nanoseconds since 1970.
+    pub fn received_at(self, time_unix_ns: u64) -> Self {
+        CanFrame { time_unix_ns, ..self }
+    }
+
     /// The identifier, 11 or 29 bits. The lower one has priority on the bus.
     pub fn id(&self) -> u32 {
         self.id & if self.is_extended() { MOST_EXTENDED } else { MOST_STANDARD }

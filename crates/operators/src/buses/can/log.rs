@@ -41,7 +41,7 @@ pub(super) fn read(line: &str) -> Result<LogLine<'_>, LogError> {
         return Err(LogError::NotLog);
     }
     let time_unix_ns = time_ns(time).ok_or(LogError::NotLog)?;
-    Ok(LogLine { interface, frame: CanFrame { time_unix_ns, ..frame(text)? } })
+    Ok(LogLine { interface, frame: frame(text)?.received_at(time_unix_ns) })
 }
 
 /// Nanoseconds of a time such as `(1436509052.249713)`, with 1 to 9 digits after the point.

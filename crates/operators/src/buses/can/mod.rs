@@ -37,8 +37,8 @@ struct CanSourceParameters {
     /// The interface, such as `can0`.
     interface: String,
     /// Frames to receive, as in candump: `"123:7FF"` is an identifier and the bits of it that count, in
-    /// hexadecimal; 8 digits are an identifier of 29 bits, `~` instead of `:` takes all others. A frame passes
-    /// if one of the filters takes it; without filters, all frames pass.
+    /// hexadecimal; 8 digits are an identifier of 29 bits, `~` instead of `:` takes all others. A frame
+    /// passes if one of the filters takes it; without filters, all frames pass.
     #[serde(default)]
     filters: Vec<String>,
     /// Whether the time in the frames is that of the controller's own clock, if it has one.

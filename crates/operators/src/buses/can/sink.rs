@@ -40,7 +40,7 @@ impl CanSink {
     /// If the name of the interface is not one.
     pub fn new(interface: &str) -> Result<Self, Error> {
         super::interface::check_interface(interface)?;
-        // No frames but those that say that the controller has left the bus.
+        // Only frames that say that the controller has left the bus.
         let reception = CanReception { filters: Some(Vec::new()), errors: BUS_OFF, hardware_times: false };
         Ok(CanSink {
             input: Input::default(),

@@ -82,8 +82,7 @@ impl CanSource {
     fn read(&self, bytes: &[u8; FD_BYTES], received: &ReceivedFrame) -> Option<CanFrame> {
         let wanted = received.hardware_ns.filter(|_| self.interface.reception.hardware_times);
         let time_unix_ns = wanted.or(received.stamped_ns).unwrap_or(0);
-        let frame = CanFrame::from_kernel(bytes.get(..received.length)?)?;
-        Some(CanFrame { time_unix_ns, ..frame })
+        Some(CanFrame::from_kernel(bytes.get(..received.length)?)?.received_at(time_unix_ns))
     }
 
     /// Counts frames that had come when the run was stopped.

@@ -1,6 +1,6 @@
 //! A serial line from its opening to its end, also over times without the device.
 
-use super::shared::{Direction, LeaseError, PortLease};
+use super::shared::{LeaseError, PortLease, PortUse};
 use crate::streams::{real_ns, usual_ns};
 use onbeat_os::serial::{LineErrors, SerialError, SerialSettings};
 use onbeat_runtime::{Context, Error, Step};
@@ -43,7 +43,7 @@ impl SerialSetup {
 /// A line and its state.
 pub(super) struct SerialLine {
     pub setup: SerialSetup,
-    direction: Direction,
+    direction: PortUse,
     lease: Option<PortLease>,
     /// Real times at which the device went away, and at which the present attempts began.
     away: Option<(u64, u64)>,
@@ -51,7 +51,7 @@ pub(super) struct SerialLine {
 }
 
 impl SerialLine {
-    pub fn new(setup: SerialSetup, direction: Direction) -> Self {
+    pub fn new(setup: SerialSetup, direction: PortUse) -> Self {
         SerialLine { setup, direction, lease: None, away: None, errors: LineErrors::default() }
     }
 
@@ -66,7 +66,7 @@ impl SerialLine {
         let asked = self.setup.settings;
         let obtained = lease.port().obtained();
         self.lease = Some(lease);
-        if self.direction == Direction::Write && asked == obtained {
+        if self.direction == PortUse::Write && asked == obtained {
             return Ok(());
         }
         cx.obtained(Obtained {
@@ -146,7 +146,7 @@ impl SerialLine {
     /// Closes the device, and adds up what its driver has counted.
     pub fn close(&mut self, _: &mut Context) {
         let Some(lease) = self.lease.take() else { return };
-        if let (Direction::Read, Some(more)) = (self.direction, lease.port().errors()) {
+        if let (PortUse::Read, Some(more)) = (self.direction, lease.port().errors()) {
             let LineErrors { overruns, buffer_overruns, framing, parity, breaks } = &mut self.errors;
             *overruns += more.overruns;
             *buffer_overruns += more.buffer_overruns;

@@ -13,8 +13,8 @@ mod source;
 
 pub use line::SerialSetup;
 pub use onbeat_os::serial::SerialSettings;
-pub use sink::{LineEnd, SerialByteSink, SerialSink, SerialTextSink};
-pub use source::{SerialByteSource, SerialSource, SerialTextSource};
+pub use sink::{LineEnd, SerialByteSink, SerialSampleSink, SerialTextSink};
+pub use source::{SerialByteSource, SerialSampleSource, SerialTextSource};
 
 use crate::check;
 use crate::format::SampleFormat;
@@ -73,7 +73,8 @@ macro_rules! port_parameters {
         #[derive(Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         struct $name {
-            /// The serial port, such as `/dev/ttyUSB0`, or a name of `/dev/serial/by-id`, which stays the same.
+            /// The serial port, such as `/dev/ttyUSB0`, or a name of `/dev/serial/by-id`, which stays the
+            /// same.
             port: PathBuf,
             /// Bits per second on the line.
             #[serde(default = "usual_baud")]
@@ -176,8 +177,8 @@ port_parameters! {
     }
 }
 
-fn source(p: &SerialSourceParameters, folders: &Folders) -> Result<SerialSource, Error> {
-    SerialSource::new(p.setup(folders)?, p.format, rate(p.sample_rate)?)
+fn source(p: &SerialSourceParameters, folders: &Folders) -> Result<SerialSampleSource, Error> {
+    SerialSampleSource::new(p.setup(folders)?, p.format, rate(p.sample_rate)?)
 }
 
 fn text_source(p: &SerialTextSourceParameters, folders: &Folders) -> Result<SerialTextSource, Error> {
@@ -186,8 +187,8 @@ fn text_source(p: &SerialTextSourceParameters, folders: &Folders) -> Result<Seri
     Ok(SerialTextSource::new(p.setup(folders)?, p.longest.0 as usize).skip(p.skip))
 }
 
-fn sink(p: &SerialSinkParameters, folders: &Folders) -> Result<SerialSink, Error> {
-    SerialSink::new(p.setup(folders)?, p.format)
+fn sink(p: &SerialSinkParameters, folders: &Folders) -> Result<SerialSampleSink, Error> {
+    SerialSampleSink::new(p.setup(folders)?, p.format)
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What an operator does with a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum PortUse {
     Read,
     Write,
 }
@@ -19,7 +19,7 @@ pub(super) enum LeaseError {
     /// It cannot be opened.
     Port(SerialError),
     /// An operator of this program does the same with it.
-    Taken(Direction),
+    Taken(PortUse),
     /// An operator of this program has it with these settings.
     Settings(SerialSettings),
 }
@@ -28,10 +28,10 @@ impl fmt::Display for LeaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LeaseError::Port(error) => error.fmt(f),
-            LeaseError::Taken(Direction::Read) => {
+            LeaseError::Taken(PortUse::Read) => {
                 f.write_str("another operator reads from it: feed both from one source")
             }
-            LeaseError::Taken(Direction::Write) => {
+            LeaseError::Taken(PortUse::Write) => {
                 f.write_str("another operator writes to it: connect both to one sink")
             }
             LeaseError::Settings(settings) => {
@@ -57,14 +57,14 @@ static PORTS: Mutex<Vec<(u64, Weak<SharedPort>)>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub(super) struct PortLease {
     shared: Arc<SharedPort>,
-    direction: Direction,
+    direction: PortUse,
     /// Of this operator only: two cannot wait for one descriptor.
     descriptor: OwnedFd,
 }
 
 impl PortLease {
     /// Opens a port, or joins the operator that has it open.
-    pub fn take(path: &Path, settings: &SerialSettings, direction: Direction) -> Result<Self, LeaseError> {
+    pub fn take(path: &Path, settings: &SerialSettings, direction: PortUse) -> Result<Self, LeaseError> {
         let system = |error: std::io::Error| LeaseError::Port(SerialError::System(error));
         let device = rustix::fs::stat(path).map_err(|error| system(error.into()))?.st_rdev;
         let mut ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Samples, lines and bytes to a serial port.
 
 use super::line::{BYTES, SerialLine, SerialSetup};
-use super::shared::Direction;
+use super::shared::PortUse;
 use crate::format::SampleFormat;
 use crate::streams::{WireCodec, is_over, on_clock_ns, over_at_ns, real_ns};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Merge, Message, Operator, Ports, Step};
@@ -32,7 +32,7 @@ struct PortWriter {
 
 impl PortWriter {
     fn new(setup: SerialSetup) -> Self {
-        let line = SerialLine::new(setup, Direction::Write);
+        let line = SerialLine::new(setup, PortUse::Write);
         PortWriter { line, bytes: Vec::new(), done: 0, has_given_up: false, taken_ns: 0, unsent: 0 }
     }
 
@@ -157,25 +157,25 @@ impl PortWriter {
 ///
 /// A device that goes away is an error. Bytes that were not written are lost and counted; bytes that the
 /// driver had and did not send are not known. After a restart the operator waits for the device.
-pub struct SerialSink {
+pub struct SerialSampleSink {
     /// The samples.
     pub input: Input<Chunk<f32>>,
     writer: PortWriter,
     wire: WireCodec<f32>,
 }
 
-impl SerialSink {
+impl SerialSampleSink {
     /// Sends samples in a format; without one, 32-bit floating point.
     ///
     /// # Errors
     /// When the format is of complex samples.
     pub fn new(setup: SerialSetup, format: Option<SampleFormat>) -> Result<Self, Error> {
         let wire = WireCodec::new(format)?;
-        Ok(SerialSink { input: Input::default(), writer: PortWriter::new(setup), wire })
+        Ok(SerialSampleSink { input: Input::default(), writer: PortWriter::new(setup), wire })
     }
 }
 
-impl Operator for SerialSink {
+impl Operator for SerialSampleSink {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
     }
@@ -205,7 +205,7 @@ impl Operator for SerialSink {
     }
 }
 
-/// Sends bytes to a serial port. What holds for [`SerialSink`] holds here, too.
+/// Sends bytes to a serial port. What holds for [`SerialSampleSink`] holds here, too.
 pub struct SerialByteSink {
     /// The bytes.
     pub input: Input<Chunk<u8>>,
@@ -271,7 +271,7 @@ impl LineEnd {
     }
 }
 
-/// Sends each message as a line to a serial port. What holds for [`SerialSink`] holds here, too.
+/// Sends each message as a line to a serial port. What holds for [`SerialSampleSink`] holds here, too.
 pub struct SerialTextSink {
     /// Lines without a line break at the end. Messages of several edges are merged by source time.
     pub input: Input<String>,

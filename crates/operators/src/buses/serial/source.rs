@@ -1,7 +1,7 @@
 //! Samples, lines and bytes from a serial port.
 
 use super::line::{BYTES, SerialLine, SerialSetup};
-use super::shared::Direction;
+use super::shared::PortUse;
 use crate::format::SampleFormat;
 use crate::streams::{LineBuffer, WireCodec, send};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Operator, Output, Ports, Step};
@@ -29,7 +29,7 @@ fn stop(line: &mut SerialLine, rest: usize, cx: &mut Context, ending: Ending) {
 }
 
 #[doc = include_str!("../../about/serial.md")]
-pub struct SerialSource {
+pub struct SerialSampleSource {
     /// The samples.
     pub out: Output<Chunk<f32>>,
     line: SerialLine,
@@ -41,15 +41,15 @@ pub struct SerialSource {
     sent: u64,
 }
 
-impl SerialSource {
+impl SerialSampleSource {
     /// Receives samples in a format (32-bit floating point without one), at a rate in hertz (0: no rate).
     ///
     /// # Errors
     /// When the format is of complex samples.
     pub fn new(setup: SerialSetup, format: Option<SampleFormat>, rate_hz: f64) -> Result<Self, Error> {
-        Ok(SerialSource {
+        Ok(SerialSampleSource {
             out: Output::default(),
-            line: SerialLine::new(setup, Direction::Read),
+            line: SerialLine::new(setup, PortUse::Read),
             wire: WireCodec::new(format)?,
             rate_hz,
             bytes: Vec::new(),
@@ -59,7 +59,7 @@ impl SerialSource {
     }
 }
 
-impl Operator for SerialSource {
+impl Operator for SerialSampleSource {
     fn ports(&mut self, p: &mut Ports) {
         p.output("out", &mut self.out);
     }
@@ -103,7 +103,7 @@ impl Operator for SerialSource {
 
 /// Receives bytes from a serial port. A chunk holds those that were there when the port was read.
 ///
-/// What else holds for [`SerialSource`] holds here, too.
+/// What else holds for [`SerialSampleSource`] holds here, too.
 pub struct SerialByteSource {
     /// The bytes.
     pub out: Output<Chunk<u8>>,
@@ -114,7 +114,7 @@ pub struct SerialByteSource {
 impl SerialByteSource {
     /// Receives from a port.
     pub fn new(setup: SerialSetup) -> Self {
-        SerialByteSource { out: Output::default(), line: SerialLine::new(setup, Direction::Read), sent: 0 }
+        SerialByteSource { out: Output::default(), line: SerialLine::new(setup, PortUse::Read), sent: 0 }
     }
 }
 
@@ -158,7 +158,7 @@ impl Operator for SerialByteSource {
 /// A line that is not UTF-8 or too long is lost and counted. The source time of a line is the time at which
 /// its end was read, since the start of the run.
 ///
-/// What else holds for [`SerialSource`] holds here, too.
+/// What else holds for [`SerialSampleSource`] holds here, too.
 pub struct SerialTextSource {
     /// The lines.
     pub out: Output<String>,
@@ -176,7 +176,7 @@ impl SerialTextSource {
     pub fn new(setup: SerialSetup, longest: usize) -> Self {
         SerialTextSource {
             out: Output::default(),
-            line: SerialLine::new(setup, Direction::Read),
+            line: SerialLine::new(setup, PortUse::Read),
             buffer: LineBuffer::new(longest),
             skip: 0,
             to_skip: 0,
