@@ -129,7 +129,8 @@
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, bytes are `Chunk<u8>`, numbers are `u64`, a value
-//! is an `f64`, CAN is a [`CanFrame`](buses::can::CanFrame). A step allocates memory only for tags, notes, lines of text and pictures.
+//! is an `f64`, CAN is a [`CanFrame`](buses::can::CanFrame). A step allocates memory only for tags, notes,
+//! lines of text and pictures.
 //!
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
 //! `deemphasis`, `equalizer`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a
