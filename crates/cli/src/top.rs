@@ -121,6 +121,9 @@ fn watch(mut live: LiveRun, handle: &RunHandle, ended: &Receiver<()>) -> Result<
         if !live.wait(is_over)? {
             if !is_over() && !has_ended {
                 handle.stop();
+                // The screen is free again while sinks wait for their readers.
+                drop(live);
+                to_stderr("onbeat: stopping: finishing messages in flight; press Ctrl-C to abort\n");
             }
             return Ok(());
         }

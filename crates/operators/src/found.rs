@@ -1,12 +1,12 @@
-//! Operators that find something in a stream of samples and send a value for each find, with its own time.
+//! Operators that find something in a stream of samples and send a message for each find, with its own time.
 
-use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Output, Sample, Stamp, Step};
+use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Message, Output, Sample, Stamp, Step};
 
-/// A value that was found.
+/// A value or a text that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Found {
-    /// What to send.
-    pub value: f64,
+pub(crate) struct Found<V = f64> {
+    /// The message to send.
+    pub value: V,
     /// Its place in the stream: number of samples from the first one to it.
     pub at: u64,
 }
@@ -15,10 +15,12 @@ pub(crate) struct Found {
 pub(crate) trait Finder: Send + 'static {
     /// Type of a sample.
     type Sample: Sample;
+    /// Type of a find.
+    type Value: Message;
 
     /// Takes samples up to the next find, and returns their number. Also called with none, to ask for finds
     /// in samples that were taken before.
-    fn take(&mut self, samples: &[Self::Sample]) -> (usize, Option<Found>);
+    fn take(&mut self, samples: &[Self::Sample]) -> (usize, Option<Found<Self::Value>>);
 
     /// Ends the stream: finds that waited for further samples come from the next calls of `take`.
     fn finish(&mut self) {}
@@ -95,7 +97,7 @@ impl<F: Finder> FindingSearch<F> {
     }
 
     /// Searches the chunk in hand up to the next find.
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<Found<F::Value>> {
         let finder = self.finder.as_mut()?;
         let Some(held) = &mut self.held else { return finder.take(&[]).1 };
         let (used, found) = finder.take(&held.chunk[held.used..]);
@@ -107,23 +109,23 @@ impl<F: Finder> FindingSearch<F> {
         found
     }
 
-    /// Searches the samples that have come, and sends a value for each find. Its source time is that of its
+    /// Searches the samples that have come, and sends a message for each find. Its source time is that of its
     /// place in the stream; it is due when the chunk was that completed it.
     pub fn step(
         &mut self,
         input: &mut Input<Chunk<F::Sample>>,
-        out: &mut Output<f64>,
+        out: &mut Output<F::Value>,
         make: impl Fn(f64) -> Result<F, Error>,
         cx: &mut Context,
     ) -> Result<Step, Error> {
         self.step_with(input, out, make, cx, |_, _| ())
     }
 
-    /// The same. `mark` can add keys to a value; it gets the position in the stream.
+    /// The same. `mark` can add keys to a message; it gets the position in the stream.
     pub fn step_with(
         &mut self,
         input: &mut Input<Chunk<F::Sample>>,
-        out: &mut Output<f64>,
+        out: &mut Output<F::Value>,
         make: impl Fn(f64) -> Result<F, Error>,
         cx: &mut Context,
         mark: impl Fn(&mut Context, u64),

@@ -112,6 +112,7 @@
 //! | `udp.sink`, `udp.sink.complex` | real, complex → | sends samples in UDP datagrams: [`UdpSink`] |
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
+//! | `rtl_tcp.source` | → complex | receives samples from an RTL-SDR receiver on another host: [`RtlTcpSource`] |
 //! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSampleSource`](buses::serial::SerialSampleSource) |
 //! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSampleSink`](buses::serial::SerialSampleSink) |
 //! | `can.source` | → CAN | receives frames from a CAN bus: [`CanSource`](buses::can::CanSource) |
@@ -124,7 +125,14 @@
 //! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames`, `link.sink.can` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
+//! | `mode_s.source` | → frames | receives frames from other programs, or reads them from a file: [`mode_s::FrameSource`] |
+//! | `mode_s.sink` | frames → | sends frames to map programs: [`mode_s::FrameSink`] |
 //! | `mode_s.null` | frames → | discards frames |
+//! | `afsk.decode` | real → text | receives packets (AX.25, APRS) from audio: [`packet::AfskDecode`] |
+//! | `afsk.demod` | real | which of two tones is stronger: [`packet::AfskDemod`] |
+//! | `symbol.sync` | real | one sample per symbol: [`symbols::SymbolSync`] |
+//! | `ax25.decode` | real → text | decodes AX.25 frames in symbols: [`packet::Ax25Decode`] |
+//! | `pocsag.decode` | real → text | receives pages from audio: [`pocsag::PocsagDecode`] |
 //! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
@@ -132,10 +140,11 @@
 //! is an `f64`, CAN is a [`CanFrame`](buses::can::CanFrame). A step allocates memory only for tags, notes,
 //! lines of text and pictures.
 //!
-//! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it. `agc`,
-//! `deemphasis`, `equalizer`, `fft`, `mode_s.demod`, `quad.demod`, `spectrum` and `squelch` treat such a
-//! sample as 0, because it would spoil more there. These kinds, the file sources and sinks, and `tap` count
-//! such samples. The record gives the number at the end of the run.
+//! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it.
+//! `afsk.demod`, `afsk.decode`, `agc`, `ax25.decode`, `deemphasis`, `equalizer`, `fft`, `mode_s.demod`,
+//! `pocsag.decode`, `quad.demod`, `spectrum`, `squelch` and `symbol.sync` treat such a sample as 0, because
+//! it would spoil more there. These kinds, the file sources and sinks, and `tap` count such samples. The
+//! record gives the number at the end of the run.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples. [`recording`]
 //! generates the signal of the FM receiver example.
@@ -172,14 +181,17 @@ pub mod mode_s;
 mod note;
 mod npy;
 mod null;
+pub mod packet;
 mod part;
 pub mod peaks;
 mod png;
+pub mod pocsag;
 pub mod recording;
 mod sigmf;
 pub mod spectral;
 mod squelch;
 mod streams;
+pub mod symbols;
 mod tables;
 mod tap;
 mod throttle;
@@ -209,8 +221,8 @@ pub use png::{ColourMap, PictureFormat, PngFrameSink, PngSink, PngSource};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
-    Exec, ExecCommand, ExecSink, ExecSource, FileSink, Framing, StdinSource, StdoutSink, TcpPeer, TcpSink,
-    TcpSource, TextSink, TextSource, UdpSink, UdpSource, writes_stdout,
+    Exec, ExecCommand, ExecSink, ExecSource, FileSink, Framing, RtlTcpSource, StdinSource, StdoutSink,
+    TcpPeer, TcpSink, TcpSource, TextSink, TextSource, TunerGain, UdpSink, UdpSource, writes_stdout,
 };
 pub use tables::{
     CsvSink, CsvSource, CsvValueSink, CsvValueSource, Decimal, Missing, TableFormat, TimeColumn, TimeUnit,
@@ -265,6 +277,7 @@ pub fn registry() -> Registry {
     image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     buses::add_kinds(&mut registry);
+    symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);
     null::add_kinds(&mut registry);
@@ -272,7 +285,9 @@ pub fn registry() -> Registry {
     iq::add_kinds(&mut registry);
     npy::add_kinds(&mut registry);
     tables::add_kinds(&mut registry);
+    packet::add_kinds(&mut registry);
     peaks::add_kinds(&mut registry);
+    pocsag::add_kinds(&mut registry);
     hysteresis::add_kinds(&mut registry);
     expression::add_kinds(&mut registry);
     windowed::add_kinds(&mut registry);

@@ -202,3 +202,10 @@ impl Poll {
         }
     }
 }
+
+/// The set as a descriptor of another one: readable while a descriptor of it is ready, or the bell rings.
+impl AsFd for Poll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}

@@ -19,16 +19,18 @@ const WORDS: [(&str, &str); 9] = [
     ("Text", "text"),
 ];
 
-/// Lists all kinds, or those in whose description each of `words` occurs.
+/// Lists all kinds, or those in whose description each of `words` occurs, best matches first.
 pub fn kinds(registry: &Registry, words: &[String]) -> Document {
     let wanted = split(words);
     let mut all: Vec<ListedKind> =
         registry.kinds().map(ListedKind::new).filter(|kind| kind.has_all(&wanted)).collect();
-    all.sort_by_key(|listed| (listed.group, listed.flow.clone(), listed.kind.name()));
-    let count = match wanted.is_empty() {
-        true => format!("{} operator kinds", all.len()),
-        false => format!("{} operator kinds with {}", all.len(), wanted.join(", ")),
-    };
+    all.sort_by_key(|listed| {
+        (listed.distance(&wanted), listed.group, listed.flow.clone(), listed.kind.name())
+    });
+    let number =
+        if all.len() == 1 { "1 operator kind".into() } else { format!("{} operator kinds", all.len()) };
+    let count =
+        if wanted.is_empty() { number } else { format!("{number} with {}, best first", wanted.join(", ")) };
     Document {
         head: vec![format!("{count}; `onbeat operators NAME` shows one, `--find WORD` searches")],
         tables: vec![Table {
@@ -92,6 +94,16 @@ impl<'r> ListedKind<'r> {
 
     fn has_all(&self, words: &[String]) -> bool {
         words.iter().all(|word| self.text.contains(word))
+    }
+
+    /// Sum over the words: 0 in the name, 1 in the summary, 2 elsewhere.
+    fn distance(&self, words: &[String]) -> usize {
+        let summary = self.kind.summary().to_lowercase();
+        let one = |word: &String| match self.kind.name().contains(word.as_str()) {
+            true => 0,
+            false => 2 - usize::from(summary.contains(word.as_str())),
+        };
+        words.iter().map(one).sum()
     }
 }
 

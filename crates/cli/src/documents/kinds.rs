@@ -73,6 +73,9 @@ pub(super) fn parameters(schema: &Value) -> Table {
     }
 }
 
+/// Longest list of words that the column of types shows, in bytes. Longer ones are in the description.
+const LONGEST: usize = 80;
+
 /// Depth to which nested tables are shown as `outer.inner`.
 const DEPTH: usize = 4;
 
@@ -96,7 +99,12 @@ fn add_rows(rows: &mut Vec<Vec<Cell>>, root: &Value, table: &Value, prefix: &str
             continue;
         }
         let description = description.unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ");
-        let words = type_words(root, target) + &limit_words(about);
+        let mut words = type_words(root, target) + &limit_words(about);
+        let mut description = description;
+        if words.len() > LONGEST {
+            description = format!("{description} One of: {}.", words.replace(" | ", ", "));
+            words = "one of a list".to_string();
+        }
         rows.push(vec![full.into(), words.into(), default.into(), description.into()]);
     }
 }

@@ -41,12 +41,17 @@ fn copy(place: &Place, command: &str, kind: &str, path: &str, more: &str) -> Ans
         "Chunk<Complex<f32>>" => "file.sink.complex",
         "Chunk<u8>" => "npy.sink.bytes",
         "f64" => "csv.sink.value",
+        "Frame" => "mode_s.null",
         _ => "text.sink",
     };
-    let columns = if sink == "csv.sink.value" { "columns = [\"x\"]" } else { "" };
+    let file = match sink {
+        "csv.sink.value" => "path = \"end\"\ncolumns = [\"x\"]",
+        "mode_s.null" => "",
+        _ => "path = \"end\"",
+    };
     let text = format!(
         "[[operator]]\nname = \"in\"\nkind = \"{kind}\"\npath = {path}\n{more}\n\
-         [[operator]]\nname = \"end\"\nkind = \"{sink}\"\npath = \"end\"\n{columns}\n\
+         [[operator]]\nname = \"end\"\nkind = \"{sink}\"\n{file}\n\
          [[edge]]\nfrom = \"in\"\nto = \"end\"\n"
     );
     fs::write(place.path("data.toml"), text).expect("a file");

@@ -5,7 +5,7 @@ use super::{FrameFilter, FrameSize, frame};
 use crate::check;
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
-use fast_image_resize::{FilterType, ImageBufferError, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 use onbeat_runtime::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,18 +76,26 @@ impl Resize {
 
     /// Resizes along rows first, and then along columns, as Pillow does. The library would begin with the
     /// columns: where a filter overshoots, sums that are limited in between would differ.
-    ///
-    /// One type of pixels at a time: the library's general call would link its loops for all of them.
     fn resize<P: PixelTrait>(&mut self, input: &[u8], output: &mut [u8]) -> Result<(), String> {
         let (rows, columns) = (self.size.rows as u32, self.size.columns as u32);
-        let said = |error: ImageBufferError| error.to_string();
-        let from = TypedImageRef::<P>::from_buffer(columns, rows, input).map_err(said)?;
-        let mut between =
-            TypedImage::<P>::from_buffer(self.columns, rows, &mut self.between).map_err(said)?;
-        let mut to = TypedImage::<P>::from_buffer(self.columns, self.rows, output).map_err(said)?;
-        let both = self.resizer.resize_typed(&from, &mut between, &self.options);
-        both.and_then(|()| self.resizer.resize_typed(&between, &mut to, &self.options))
-            .map_err(|error| error.to_string())
+        let mut between = std::mem::take(&mut self.between);
+        let both = self
+            .pass::<P>((rows, columns, input), (rows, self.columns, &mut between))
+            .and_then(|()| self.pass::<P>((rows, self.columns, &between), (self.rows, self.columns, output)));
+        self.between = between;
+        both.map_err(|error| error.to_string())
+    }
+
+    /// Resizes a frame with these rows, columns and bytes to another. The library's loops are linked for each
+    /// type of pixels and of picture: so there are two, and one.
+    fn pass<P: PixelTrait>(
+        &mut self,
+        (rows, columns, from): (u32, u32, &[u8]),
+        (rows_to, columns_to, to): (u32, u32, &mut [u8]),
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let from = TypedImageRef::<P>::from_buffer(columns, rows, from)?;
+        let mut to = TypedImage::<P>::from_buffer(columns_to, rows_to, to)?;
+        Ok(self.resizer.resize_typed(&from, &mut to, &self.options)?)
     }
 }
 

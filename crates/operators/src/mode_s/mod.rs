@@ -6,6 +6,8 @@
 //! | [`Demod`] | the search as an operator: `mode_s.demod` |
 //! | [`Frame`] | one frame, its parity and its address |
 //! | [`Decode`] | decodes frames to lines of JSON: `mode_s.decode` |
+//! | [`FrameSource`] | frames from other programs: `mode_s.source` |
+//! | [`FrameSink`] | frames to other programs: `mode_s.sink` |
 //!
 //! The fields are read by our own code. The crate adsb has no position for a quarter of the eastern
 //! hemisphere and no altitude below 0, adsb_deku 0.8 does not build with the versions of deku that are not
@@ -15,6 +17,7 @@ mod bits;
 mod cpr;
 mod decode;
 mod demod;
+mod feed;
 mod fields;
 mod frame;
 mod known;
@@ -29,6 +32,7 @@ mod starts;
 
 pub use decode::Decode;
 pub use demod::{Demod, MagnitudeSample};
+pub use feed::{FrameInputFormat, FrameOutputFormat, FrameSink, FrameSource};
 pub use frame::Frame;
 pub use search::{FrameSearch, RATE_HZ};
 
@@ -88,6 +92,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::new("mode_s.demod.complex", text, "", demod::<Complex<f32>>));
     let text = "decodes Mode S frames to lines of JSON";
     registry.add(Kind::new("mode_s.decode", text, "", decode));
+    feed::add_kinds(registry);
     let text = "discards Mode S frames";
     registry
         .add(Kind::new("mode_s.null", text, "", |_: &ModeSNoParameters, _| Ok(NullSink::<Frame>::default())));

@@ -52,6 +52,7 @@ impl PeakFinder {
 
 impl Finder for PeakFinder {
     type Sample = f32;
+    type Value = f64;
 
     fn take(&mut self, samples: &[f32]) -> (usize, Option<Found>) {
         let to_found = |peak: super::maxima::Maximum| Found { value: peak.height.into(), at: peak.at };
@@ -124,6 +125,7 @@ impl RateFinder {
 
 impl Finder for RateFinder {
     type Sample = f32;
+    type Value = f64;
 
     fn take(&mut self, samples: &[f32]) -> (usize, Option<Found>) {
         let mut used = 0;

@@ -9,7 +9,7 @@ pub(crate) fn time_ns(name: &str, time: Seconds) -> Result<u64, Error> {
 }
 
 /// Checks the form `host:port`, without resolving the host.
-pub(super) fn check_address(name: &str, address: &str) -> Result<(), Error> {
+pub(crate) fn check_address(name: &str, address: &str) -> Result<(), Error> {
     let port =
         address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
     // The longest host name, and a port.

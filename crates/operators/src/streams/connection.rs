@@ -39,7 +39,7 @@ pub enum TcpPeer {
 }
 
 impl TcpPeer {
-    pub(super) fn of(connect: Option<&str>, listen: Option<&str>) -> Result<Self, Error> {
+    pub(crate) fn of(connect: Option<&str>, listen: Option<&str>) -> Result<Self, Error> {
         match (connect, listen) {
             (Some(address), None) => {
                 check_address("connect", address)?;
@@ -63,7 +63,7 @@ impl TcpPeer {
 }
 
 /// One connection, from the first attempt to its end.
-pub(super) struct TcpConnection {
+pub(crate) struct TcpConnection {
     peer: TcpPeer,
     /// Time to wait for a connection.
     pub patience_ns: u64,
@@ -80,6 +80,8 @@ pub(super) struct TcpConnection {
     /// Real time of the first attempt.
     begun_ns: Option<u64>,
     dials: bool,
+    /// Pause after an attempt with each address, in nanoseconds.
+    pause_ns: u64,
     /// The connection while it is open.
     pub stream: Option<TcpStream>,
     /// Real time at which the connection was opened.
@@ -101,7 +103,7 @@ enum Dialed {
 }
 
 /// State of a connection before a step.
-pub(super) enum Opening {
+pub(crate) enum Opening {
     /// It is open, or has been closed here.
     Over,
     /// It is not open yet: result of the step.
@@ -123,6 +125,7 @@ impl TcpConnection {
             refused: None,
             begun_ns: None,
             dials: false,
+            pause_ns: PAUSE_NS,
             stream: None,
             opened_ns: 0,
         }
@@ -183,6 +186,17 @@ impl TcpConnection {
         Ok(Opening::Over)
     }
 
+    /// Whether it is open, or being opened.
+    pub fn is_begun(&self) -> bool {
+        self.dials || self.stream.is_some()
+    }
+
+    /// Begins to call the addresses once more, with a pause between attempts, in nanoseconds.
+    pub fn call_again(&mut self, pause_ns: u64) {
+        (self.next, self.attempt, self.refused, self.begun_ns) = (0, None, None, None);
+        (self.dials, self.stream, self.pause_ns) = (true, None, pause_ns);
+    }
+
     fn dial(&mut self, cx: &mut Context) -> Result<Dialed, Error> {
         let begun_ns = *self.begun_ns.get_or_insert_with(real_ns);
         let end_ns = begun_ns.saturating_add(self.patience_ns);
@@ -236,7 +250,7 @@ impl TcpConnection {
                 None => Error::new(text),
             });
         }
-        Ok(Dialed::NotYet(cx.look_again_in(PAUSE_NS)))
+        Ok(Dialed::NotYet(cx.look_again_in(self.pause_ns)))
     }
 
     /// The patience, in words.

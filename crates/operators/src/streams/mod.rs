@@ -12,6 +12,7 @@
 //! | `exec` | other programs as operators |
 //! | `address` | checks of parameters |
 //! | `tcp`, `tcp_sink`, `connection` | a TCP connection, with or without frames |
+//! | `rtl_tcp` | a receiver on another host |
 //!
 //! A step never blocks. When there is nothing to receive, or no room to send, the operator waits for its
 //! descriptor, and the worker sleeps or runs other operators meanwhile.
@@ -25,6 +26,7 @@ mod numbering;
 mod patience;
 mod pipe;
 mod reordering;
+mod rtl_tcp;
 mod standard;
 mod tcp;
 mod tcp_sink;
@@ -35,6 +37,7 @@ mod wire;
 
 pub use exec::{Exec, ExecCommand, ExecSink, ExecSource};
 pub use pipe::{FileSink, StdinSource, StdoutSink};
+pub use rtl_tcp::{RtlTcpSource, TunerGain};
 pub use tcp::TcpSource;
 pub use tcp_sink::TcpSink;
 pub use text::{TextSink, TextSource};
@@ -43,7 +46,8 @@ pub use udp_sink::UdpSink;
 
 pub use connection::{Framing, TcpPeer};
 
-pub(crate) use address::time_ns;
+pub(crate) use address::{check_address, time_ns};
+pub(crate) use connection::{Opening, TcpConnection};
 pub(crate) use datagrams::obtained_buffer;
 pub(crate) use line_buffer::LineBuffer;
 pub(crate) use patience::{is_over, on_clock_ns, over_at_ns, real_ns, usual, usual_ns};
@@ -61,6 +65,7 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     udp_sink::add_kinds(registry);
     tcp::add_kinds(registry);
     tcp_sink::add_kinds(registry);
+    rtl_tcp::add_kinds(registry);
     exec::add_kinds(registry);
 }
 

@@ -169,6 +169,7 @@ impl<T, S: WindowStatistic> WindowEngine<T, S> {
 
 impl<T: MagnitudeSample, S: WindowStatistic> Finder for WindowEngine<T, S> {
     type Sample = T;
+    type Value = f64;
 
     fn take(&mut self, samples: &[T]) -> (usize, Option<Found>) {
         let skipped = self.progress.skip(samples.len());

@@ -61,6 +61,7 @@ fn percentile(samples: &mut [f32], percent: f64) -> f64 {
 
 impl Finder for PercentileEngine {
     type Sample = f32;
+    type Value = f64;
 
     fn take(&mut self, samples: &[f32]) -> (usize, Option<Found>) {
         let skipped = self.progress.skip(samples.len());

@@ -50,8 +50,12 @@ impl Search<'_> {
                     target.split_once('.').unwrap_or((target, "")) == (operator.as_str(), port.as_str())
                 })
                 .or_else(|| self.operator(operator)),
-            GraphError::WhichPort { operator, .. } => {
-                self.end(|target| target == operator).or_else(|| self.operator(operator))
+            GraphError::WhichPort { operator, direction, .. } => {
+                let is_there = |(from, to, edge): (&str, &str, &EdgeEntry)| match *direction {
+                    "input" => (to == operator).then(|| edge.to.span()),
+                    _ => (from == operator).then(|| edge.from.span()),
+                };
+                self.edges().find_map(is_there).or_else(|| self.operator(operator))
             }
             GraphError::Types { from, to, .. } => self.edge(from, to).map(|edge| edge.to.span()),
             GraphError::Unconnected { port, .. } => self.operator(operator_of(port)),

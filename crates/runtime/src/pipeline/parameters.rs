@@ -84,7 +84,9 @@ pub(super) fn make(
 fn description(kind: &Kind, parameter: &str) -> Option<String> {
     let schema = kind.schema();
     let text = schema.pointer(&format!("/properties/{parameter}/description"))?.as_str()?;
-    text.lines().next().map(str::to_string)
+    let paragraph = text.split("\n\n").next()?.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = paragraph.find(". ").map_or(paragraph.len(), |end| end + 1);
+    Some(paragraph[..end].to_string())
 }
 
 /// Dotted key whose value is at `span`.

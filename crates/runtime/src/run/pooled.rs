@@ -77,8 +77,8 @@ fn enter_parts(
     mut parts: Vec<(Identity, StartedPart)>,
     failed: bool,
 ) {
-    for (_, part) in parts.iter_mut().filter(|_| !failed) {
-        begin(part, thread.plan, thread.control);
+    for (identity, part) in parts.iter_mut().filter(|_| !failed) {
+        identity.wear(|| begin(part, thread.plan, thread.control));
     }
     for (&number, (identity, part)) in numbers.iter().zip(parts) {
         let StartedPart { worker, cx, started, .. } = part;

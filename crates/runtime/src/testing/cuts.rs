@@ -8,6 +8,7 @@ const LENGTHS: [&[usize]; 6] = [&[1 << 20], &[1], &[3, 7, 1000], &[64], &[1000, 
 const EDGES: [(usize, usize); 4] = [(16 << 10, 4), (64, 1), (4 << 10, 1), (64 << 10, 64)];
 
 /// Runs a trial with many cuts of what feeds it, quanta and capacities, and gives what it did with the first.
+/// Several inputs are cut differently. The order in which messages of several inputs arrive does not change.
 /// Feeds that have a cut or a quantum of their own lose the cut and keep the quantum.
 ///
 /// # Panics
@@ -16,14 +17,16 @@ const EDGES: [(usize, usize); 4] = [(16 << 10, 4), (64, 1), (4 << 10, 1), (64 <<
 pub fn cuts(trial: impl Fn() -> Trial) -> Seen {
     let mut first: Option<Seen> = None;
     for (quantum, capacity) in EDGES {
-        for lengths in LENGTHS {
+        for (number, lengths) in LENGTHS.into_iter().enumerate() {
             let mut trial = trial().quantum(quantum).capacity(capacity);
-            for (_, feed) in &mut trial.feeds {
+            // Each input has other cuts, so that chunks of two inputs do not belong together by chance.
+            for (input, (_, feed)) in trial.feeds.iter_mut().enumerate() {
                 if feed.can_be_cut {
-                    feed.shape.lengths = lengths.to_vec();
+                    feed.shape.lengths = LENGTHS[(number + input) % LENGTHS.len()].to_vec();
                 }
             }
-            let with = format!("chunks of {lengths:?}, quantum {quantum}, capacity {capacity}");
+            let with =
+                format!("chunks of {lengths:?} (of the first input), quantum {quantum}, capacity {capacity}");
             let seen = trial.try_run().unwrap_or_else(|text| panic!("with {with} it failed: {text}"));
             match &first {
                 None => first = Some(seen),

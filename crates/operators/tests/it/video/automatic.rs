@@ -25,7 +25,8 @@ fn pipeline(folder: &Path, kinds: &[(&str, &str)], edge: usize, more: &str) -> P
         format!("[[edge]]\nfrom = \"{}\"\nto = \"{}\"\n{more}\n", pair[0].0, pair[1].0)
     });
     let text: String = operators.chain(edges).collect();
-    let overrides = Overrides::default();
+    let mut overrides = Overrides::default();
+    overrides.text("--output", "output", folder.display().to_string());
     let answer = Pipeline::parse(&text, "test.toml", folder, &registry(), &overrides);
     answer.unwrap_or_else(|error| panic!("{error}"))
 }

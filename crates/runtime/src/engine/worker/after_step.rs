@@ -54,7 +54,7 @@ impl Worker {
                 // If the last input ends here, the operator is stepped once more, and sees the end.
                 self.check_closing(cx, operator);
                 let node = &self.nodes[operator as usize];
-                if had_ended && !node.done && !node.has_turns {
+                if had_ended && !node.done && !node.has_turns && !self.awaits_others(cx, operator) {
                     self.finish(cx, operator);
                 }
             }
@@ -85,6 +85,14 @@ impl Worker {
             Step::Done => self.finish(cx, operator),
         }
         Ok(())
+    }
+
+    /// Whether an operator holds a rest of inputs that have ended, and what it needs for it can still come
+    /// round a cycle.
+    fn awaits_others(&self, cx: &mut Context, operator: u32) -> bool {
+        let holds_rest = cx.waiting.holds_rest.take() == Some(operator);
+        let is_open = |edge: &u32| !cx.edges[*edge as usize].ended;
+        holds_rest && self.nodes[operator as usize].inputs.iter().any(is_open)
     }
 
     /// Says once that an operator takes messages that it needs others for, which will not come.

@@ -5,6 +5,7 @@ use super::streams::{Streams, waiting};
 use crate::operator::changes::Changes;
 use crate::operator::chunk::{Chunk, Sample, Tag};
 use crate::operator::kernel::{Change, not_settable};
+use crate::operator::message::Stamp;
 use crate::operator::port::Output;
 use crate::operator::ports::Ports;
 use crate::operator::stream::say;
@@ -196,38 +197,64 @@ impl<C: Combine> Combined<C> {
         self.combine.start(rate_hz)
     }
 
-    /// Combines up to `most` samples and up to a chunk of them. Returns whether there was a chunk.
+    /// Fills a chunk with what the streams have, beginning with `most` samples. Returns whether there was a
+    /// chunk.
     fn send(&mut self, most: usize, cx: &mut Context) -> Result<bool, Error> {
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(false) };
         let per = self.combine.outputs();
-        let room = chunk.capacity() / per;
-        if room == 0 {
-            return Err(Error::new(format!(
-                "the quantum of its edge has room for {} samples, but it sends {per} at a time: raise it to {} bytes or \
-                 more",
-                chunk.capacity(),
-                per * size_of::<C::Out>()
-            )));
-        }
+        let room = self.room(chunk.capacity())?;
         self.changes.make(self.common.taken, &mut self.combine)?;
-        let count = self.changes.before_next(self.common.taken, most.min(room));
-        chunk.truncate(count * per);
-        let out = chunk.edit_unique().expect("a new chunk is not shared");
-        self.combine.combine(C::In::slices(&self.chunks, count), out);
-        let mut tags = Vec::new();
-        C::In::tags(&self.chunks, count, &mut |stream, at, tag| {
-            tags.push(Tag { offset: self.combine.place(at, stream), ..tag.clone() });
-        });
-        tags.sort_by_key(|tag| tag.offset);
+        chunk.info_mut().start = self.common.taken * per as u64;
+        let (mut filled, mut stamp, mut next) = (0, None, Ok(Some(most)));
+        while let Ok(Some(most)) = next {
+            let count = self.changes.before_next(self.common.taken, most.min(room - filled));
+            self.append(&mut chunk, filled, count);
+            let own = C::In::stamp(&self.chunks);
+            stamp = Some(stamp.map_or(own, |stamp: Stamp| stamp.older(own)));
+            C::In::consume(&mut self.chunks, count);
+            self.common.taken += count as u64;
+            filled += count;
+            let is_full = filled == room || count < most || self.is_even(cx);
+            next = if is_full { Ok(None) } else { self.take(cx) };
+        }
+        chunk.truncate(filled * per);
         let info = chunk.info_mut();
-        info.start = self.common.taken * per as u64;
         info.rate_hz = self.common.rate_hz.unwrap_or(0.0) * per as f64;
-        info.tags = tags;
-        cx.set_stamp(C::In::stamp(&self.chunks));
-        C::In::consume(&mut self.chunks, count);
-        self.common.taken += count as u64;
+        info.tags.sort_by_key(|tag| tag.offset);
+        cx.set_stamp(stamp.unwrap_or_default());
         self.out.push(cx, chunk)?;
-        Ok(true)
+        next.map(|_| true)
+    }
+
+    /// Number of samples of each stream that a chunk of this size has room for.
+    fn room(&self, capacity: usize) -> Result<usize, Error> {
+        let per = self.combine.outputs();
+        if capacity >= per {
+            return Ok(capacity / per);
+        }
+        Err(Error::new(format!(
+            "the quantum of its edge has room for {capacity} samples, but it sends {per} at a time: raise it to {} bytes \
+             or more",
+            per * size_of::<C::Out>()
+        )))
+    }
+
+    /// Combines the next `count` samples behind the first `filled`.
+    fn append(&mut self, chunk: &mut Chunk<C::Out>, filled: usize, count: usize) {
+        let per = self.combine.outputs();
+        let out = chunk.edit_unique().expect("a new chunk is not shared");
+        self.combine.combine(C::In::slices(&self.chunks, count), &mut out[filled * per..][..count * per]);
+        let tags = &mut chunk.info_mut().tags;
+        C::In::tags(&self.chunks, count, &mut |stream, at, tag| {
+            tags.push(Tag { offset: filled * per + self.combine.place(at, stream), ..tag.clone() });
+        });
+    }
+
+    /// Whether all streams are at the end of a chunk. There, the output's chunk ends as well, so that streams
+    /// that are cut alike keep their cuts. In a cycle, the ends of chunks of both streams would stay for
+    /// ever, and cut the samples into more and more pieces, until no edge had room.
+    fn is_even(&self, cx: &Context) -> bool {
+        (0..self.names.len()).all(|stream| !C::In::state(&self.inputs, &self.chunks, stream, cx).0)
     }
 
     fn wait(&mut self, cx: &mut Context) -> Step {

@@ -41,6 +41,8 @@ pub(crate) struct WaitState {
     /// Edges that their operator does not wait for until its next step: see
     /// [`Input::keep`](crate::Input::keep).
     pub kept: Vec<u32>,
+    /// Operator that still holds a part of a message of an input that has ended.
+    pub holds_rest: Option<u32>,
     /// Edges to other workers that were found full. Their producers wait until there is room.
     pub full: Vec<u32>,
     /// Place of the store that was empty in the current step. Valid if the operator has

@@ -140,7 +140,9 @@ impl<M: Message> AnyEdge<M> {
         let spec = self.spec(true);
         let empty = self.len(cx) == 0;
         let state = &mut cx.edges[spec.number as usize];
-        if spec.counted && !state.kept && !state.closed {
+        if state.ended {
+            cx.waiting.holds_rest = Some(spec.to);
+        } else if spec.counted && !state.kept && !state.closed {
             state.kept = true;
             cx.waiting.kept.push(spec.number);
             if empty {

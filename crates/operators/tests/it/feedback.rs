@@ -1,0 +1,58 @@
+//! Cycles of samples: what comes back is cut otherwise than what it is added to.
+#![forbid(unsafe_code)]
+
+use onbeat_operators::registry;
+use onbeat_runtime::{Overrides, Pace, Pipeline, Scheduler};
+use std::path::Path;
+
+/// An echo: y = x + y / 2, `delay` samples later.
+fn echo(delay: usize) -> String {
+    format!(
+        r#"
+name = "echo"
+operator = [
+    {{ name = "sound", kind = "noise.source", sample_rate = "48 kHz", duration = "3 s", seed = 5 }},
+    {{ name = "add", kind = "add" }},
+    {{ name = "gain", kind = "saxpy", a = 0.5 }},
+    {{ name = "dry", kind = "file.sink", path = "dry" }},
+    {{ name = "wet", kind = "file.sink", path = "wet" }},
+]
+edge = [
+    {{ from = "sound", to = "add.a" }},
+    {{ from = "sound", to = "dry" }},
+    {{ from = "add", to = "gain" }},
+    {{ from = "gain", to = "add.b", initial = {delay} }},
+    {{ from = "add", to = "wet" }},
+]
+"#
+    )
+}
+
+fn samples(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    bytes.chunks_exact(4).map(|four| f32::from_ne_bytes(four.try_into().unwrap())).collect()
+}
+
+#[test]
+fn an_echo_of_any_delay_comes_to_its_end() {
+    for delay in [1, 96, 100, 1000, 2400, 3000, 4000, 4095, 4096] {
+        for scheduler in [Scheduler::Greedy, Scheduler::Event, Scheduler::Pinned] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut set = Overrides::default();
+            set.text("--output", "output", folder.path().display().to_string());
+            let pipeline = Pipeline::parse(&echo(delay), "echo.toml", ".", &registry(), &set)
+                .unwrap_or_else(|error| panic!("{error}"));
+            let mut options = pipeline.options;
+            (options.pace, options.scheduler) = (Some(Pace::Fast), scheduler);
+            let record = pipeline.graph.run(&options).unwrap_or_else(|error| panic!("{delay}: {error}"));
+            assert_eq!((record.result.exit_status, record.result.lost), (0, 0), "{:?}", record.result);
+            let [dry, wet] = ["dry", "wet"].map(|name| samples(&pipeline.output.join(name)));
+            assert_eq!((dry.len(), wet.len()), (144_000, 144_000));
+            let mut expected: Vec<f32> = Vec::new();
+            for (n, x) in dry.iter().enumerate() {
+                expected.push(x + n.checked_sub(delay).map_or(0.0, |before| 0.5 * expected[before]));
+            }
+            assert!(wet == expected, "delay {delay}, {scheduler:?}");
+        }
+    }
+}
