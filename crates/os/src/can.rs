@@ -179,8 +179,9 @@ impl CanSocket {
     /// Takes the next frame.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; `NetworkDown` if the interface went down; otherwise what `recvmsg(2)`
-    /// reports.
+    /// `WouldBlock` if there is none; `NetworkDown` if the interface went down, and one for which
+    /// [`is_removed`] holds if it was removed: each once, before the frames that had come until then; otherwise
+    /// what `recvmsg(2)` reports.
     pub fn receive(&self, frame: &mut [u8; FD_BYTES]) -> io::Result<ReceivedFrame> {
         let received = receive(self.as_fd(), frame, &mut [0; 128])?;
         let stamps = received.stamps;
@@ -230,6 +231,12 @@ impl AsFd for CanSocket {
 #[must_use]
 pub fn is_queue_full(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+/// Whether the error says that the interface was removed.
+#[must_use]
+pub fn is_removed(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
 }
 
 /// The value part of a `struct ifreq`.

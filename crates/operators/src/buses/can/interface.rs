@@ -1,7 +1,7 @@
 //! A CAN interface from its opening to its end, also over times without it.
 
 use crate::streams::{real_ns, usual_ns};
-use onbeat_os::can::{CanError, CanReception, CanSocket};
+use onbeat_os::can::{CanError, CanReception, CanSocket, is_removed};
 use onbeat_runtime::{Context, Error, Step};
 use std::fmt::Display;
 use std::fs;
@@ -79,6 +79,7 @@ impl CanInterface {
     pub fn broken(&self, error: &std::io::Error) -> Error {
         let text = match error.kind() {
             ErrorKind::NetworkDown => "it went down".to_string(),
+            _ if is_removed(error) => "it was removed".to_string(),
             _ => error.to_string(),
         };
         self.gone(text)

@@ -4,24 +4,29 @@
 //! |---|---|
 //! | `frame` | a frame: [`CanFrame`] |
 //! | `log` | frames in candump's log format |
-//! | `layout` | where a signal is in a frame: [`SignalLayout`] |
+//! | `layout`, `place` | where a signal is in a frame: [`SignalLayout`]; and in which frames |
+//! | `dbc` | signals of DBC files |
 //! | `interface` | an interface from its opening to its end |
 //! | `filters`, `errors` | filters of frames; frames that tell of errors |
-//! | `source`, `sink`, `convert` | the operators |
+//! | `source`, `sink`, `convert`, `signals` | the operators |
 
 mod convert;
+mod dbc;
 mod errors;
 mod filters;
 mod frame;
 mod interface;
 mod layout;
 mod log;
+mod place;
+mod signals;
 mod sink;
 mod source;
 
-pub use convert::{CanFrameMaker, CanParse, CanSignal, CanText};
+pub use convert::{CanParse, CanText};
 pub use frame::CanFrame;
 pub use layout::{BitsMeaning, ByteOrder, SignalLayout};
+pub use signals::{CanFrameMaker, CanSignal};
 pub use sink::CanSink;
 pub use source::CanSource;
 
