@@ -115,6 +115,8 @@
 //! | `rtl_tcp.source` | → complex | receives samples from an RTL-SDR receiver on another host: [`RtlTcpSource`] |
 //! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSampleSource`](buses::serial::SerialSampleSource) |
 //! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSampleSink`](buses::serial::SerialSampleSink) |
+//! | `gpio.source` | → value | sends the edges of a GPIO line: [`GpioSource`](buses::gpio::GpioSource) |
+//! | `gpio.sink` | value → | sets a GPIO line: [`GpioSink`](buses::gpio::GpioSink) |
 //! | `can.source` | → CAN | receives frames from a CAN bus: [`CanSource`](buses::can::CanSource) |
 //! | `can.sink` | CAN → | sends frames to a CAN bus: [`CanSink`](buses::can::CanSink) |
 //! | `can.text` | CAN → text | writes candump's log format: [`CanText`](buses::can::CanText) |

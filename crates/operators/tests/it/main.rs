@@ -24,6 +24,7 @@ mod fm_chain;
 mod fm_receiver;
 mod formats;
 mod generators;
+mod gpio;
 mod harness;
 mod images;
 mod kernel_contract;

@@ -208,7 +208,7 @@ fn rights(path: &Path) -> String {
 /// Names the chips of this machine.
 fn chips_here() -> String {
     const SHOWN: usize = 8;
-    let chips = gpiocdev::chips().unwrap_or_default();
+    let chips = gpiocdev::chip::chips().unwrap_or_default();
     if chips.is_empty() {
         return "this machine has no GPIO chips".to_string();
     }

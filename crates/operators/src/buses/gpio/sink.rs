@@ -87,7 +87,7 @@ impl GpioSink {
         })
     }
 
-    fn set(&self) -> Result<(), Error> {
+    fn write(&self) -> Result<(), Error> {
         let Some(request) = &self.request else { return Ok(()) };
         request.set_lone_value(level(self.is_active)).map_err(|error| self.which.gone(&error))
     }
@@ -127,7 +127,7 @@ impl Operator for GpioSink {
         let is_active = value >= ACTIVE_FROM;
         if is_active != self.is_active {
             self.is_active = is_active;
-            self.set()?;
+            self.write()?;
         }
         Ok(Step::Wait)
     }
@@ -138,8 +138,8 @@ impl Operator for GpioSink {
             GpioEnd::Active => self.is_active = true,
             GpioEnd::Keep => {}
         }
-        let set = self.set();
+        let written = self.write();
         self.request = None;
-        set
+        written
     }
 }
