@@ -6,6 +6,7 @@ use onbeat_runtime::{Context, Error, Step};
 use std::fmt::Display;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
 
 /// Time from one attempt to open an interface that is away to the next.
 const ATTEMPT_NS: u64 = 50_000_000;
@@ -97,6 +98,7 @@ impl CanInterface {
             CanError::NoCan => "the kernel has no CAN: `modprobe can_raw` loads it".to_string(),
             CanError::Absent => format!("there is no such interface; {}", interfaces_here()),
             CanError::NotCan => format!("it is not a CAN interface; {}", interfaces_here()),
+            CanError::Down if is_virtual(name) => format!("it is down: `ip link set {name} up` starts it"),
             CanError::Down => format!(
                 "it is down: `ip link set {name} up type can bitrate 500000` starts it, with the bit rate of the \
                  bus"
@@ -105,6 +107,11 @@ impl CanInterface {
         };
         Error::new(format!("cannot open {name}: {text}"))
     }
+}
+
+/// Whether an interface has no hardware, and so no bit rate.
+fn is_virtual(name: &str) -> bool {
+    !Path::new("/sys/class/net").join(name).join("device").exists()
 }
 
 /// Names the CAN interfaces of this machine.

@@ -102,7 +102,12 @@ impl CanSource {
     }
 
     /// Sends a frame on, or counts an error frame.
-    fn pass(&mut self, bytes: &[u8; FD_BYTES], received: &ReceivedFrame, cx: &mut Context) -> Result<(), Error> {
+    fn pass(
+        &mut self,
+        bytes: &[u8; FD_BYTES],
+        received: &ReceivedFrame,
+        cx: &mut Context,
+    ) -> Result<(), Error> {
         self.count_drops(received.dropped, cx);
         let Some(frame) = self.read(bytes, received) else {
             if let Err(why) = self.errors.take(bytes, cx) {
@@ -188,7 +193,8 @@ impl Operator for CanSource {
         match socket.receive(&mut bytes) {
             Ok(received) => {
                 self.pass(&bytes, &received, cx)?;
-                let is_late = |failure: &mut Failure| received.stamped_ns.is_none_or(|ns| ns > failure.unix_ns);
+                let is_late =
+                    |failure: &mut Failure| received.stamped_ns.is_none_or(|ns| ns > failure.unix_ns);
                 if let Some(failure) = self.failure.take_if(is_late) {
                     return Err(failure.error);
                 }
