@@ -132,12 +132,13 @@ fn what_a_dbc_file_does_not_say_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.dbc");
     fs::write(&path, "VERSION \"\"\nBO_ 291 Engine: 2 A\n SG_ Speed : 0|16@1+ (1,0) [0|0] \"\" A\n").unwrap();
-    let fails = |kind: &str, more: &str| {
-        let trial = Trial::kind(&registry(), kind, &format!("dbc = {path:?}\n{more}"));
-        if kind == "can.frame" { trial.keep::<CanFrame>("out").failure() } else { trial.failure() }
-    };
-    assert!(fails("can.signal", "signal = \"Engine.Torque\"").contains("signals there: Speed"));
-    assert!(fails("can.frame", "signal = \"Engine.Speed\"\nbytes = 1").contains("needs 2 or more"));
+    let parameters = |more: &str| format!("dbc = {path:?}\n{more}");
+    let trial = Trial::kind(&registry(), "can.signal", &parameters("signal = \"Engine.Torque\""));
+    let said = trial.feed("in", Feed::messages(frames(""))).failure();
+    assert!(said.contains("signals there: Speed"), "{said}");
+    let trial = Trial::kind(&registry(), "can.frame", &parameters("signal = \"Engine.Speed\"\nbytes = 1"));
+    let said = trial.feed("in", Feed::messages(vec![1.0])).keep::<CanFrame>("out").failure();
+    assert!(said.contains("needs 2 or more"), "{said}");
     assert_eq!(dbc_signal(&path, "Engine.Speed", frames("interface = \"can1\"")), [0.0]);
 }
 

@@ -58,7 +58,11 @@ fn parse(text: &str) -> Result<Vec<ListedMessage<'_>>, String> {
     let mut messages: Vec<ListedMessage<'_>> = Vec::new();
     let mut cursor = Cursor { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };
     let mut is_dbc = false;
-    while !cursor.rest.is_empty() {
+    loop {
+        cursor.rest = cursor.rest.trim_start();
+        if cursor.rest.is_empty() {
+            break;
+        }
         let at = cursor;
         let mut statement = cursor;
         let wrong = |what: &str| {
@@ -284,7 +288,7 @@ mod tests {
 
     #[test]
     fn texts_in_quotes_are_not_statements() {
-        let text = "BO_ 2147483939 M : 12 A\r\n SG_ S:7|8@0-(1E-1,-4.5)[0|0]\"a\" A\r\n\r\nCM_ SG_ 2147483939 S \"two\n \
+        let text = "\n\nBO_ 2147483939 M : 12 A\r\n\n SG_ S:7|8@0-(1E-1,-4.5)[0|0]\"a\" A\r\n\r\nCM_ SG_ 2147483939 S \"two\n \
                     SG_ T : bad\nBO_ bad\";\nCM_ BO_ 291 \"x\";\nSIG_VALTYPE_ 1 S : 1;\n";
         let found = place(text, "M.S").unwrap();
         let layout = SignalLayout::new(7, 8, ByteOrder::Big, BitsMeaning::Signed, 0.1, -4.5).unwrap();
