@@ -144,6 +144,7 @@ impl CanSocket {
         raw(libc::CAN_RAW_FD_FRAMES, &1_i32.to_ne_bytes())?;
         raw(libc::CAN_RAW_ERR_FILTER, &reception.errors.to_ne_bytes())?;
         if reception.hardware_times {
+            // Controllers with a clock take times always: nothing has to be switched on (`SIOCSHWTSTAMP`).
             let times = libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
             let option = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
             set_option(self.as_fd(), option, &times.to_ne_bytes())?;
@@ -179,9 +180,9 @@ impl CanSocket {
     /// Takes the next frame.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; `NetworkDown` if the interface went down, and one for which
-    /// [`is_removed`] holds if it was removed: each once, before the frames that had come until then; otherwise
-    /// what `recvmsg(2)` reports.
+    /// `WouldBlock` if there is none; `NetworkDown` if the interface went down, and an error for which
+    /// [`is_removed`] holds if it was removed: each once, before the frames that had come until then;
+    /// otherwise what `recvmsg(2)` reports.
     pub fn receive(&self, frame: &mut [u8; FD_BYTES]) -> io::Result<ReceivedFrame> {
         let received = receive(self.as_fd(), frame, &mut [0; 128])?;
         let stamps = received.stamps;

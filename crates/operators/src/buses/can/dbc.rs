@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<Vec<ListedMessage<'_>>, String> {
     if is_dbc { Ok(messages) } else { Err("not a DBC file: it has no `VERSION`, `BU_` or `BO_`".to_string()) }
 }
 
-/// What is left of a file.
+/// The rest of a file.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     rest: &'a str,
@@ -236,7 +236,7 @@ fn find(messages: &[ListedMessage<'_>], name: &str) -> Result<SignalPlace, Strin
 }
 
 fn layout(message: &ListedMessage<'_>, signal: &ListedSignal<'_>) -> Result<SignalLayout, String> {
-    // What is too large for these types is too large for a frame, too.
+    // Numbers that are too large for these types are too large for a frame, too.
     let start = u16::try_from(signal.start).unwrap_or(u16::MAX);
     let length = u8::try_from(signal.length).unwrap_or(u8::MAX);
     SignalLayout::new(start, length, signal.order, signal.meaning, signal.factor, signal.offset)
