@@ -110,7 +110,7 @@ impl CanSource {
     ) -> Result<(), Error> {
         self.count_drops(received.dropped, cx);
         let Some(frame) = self.read(bytes, received) else {
-            if let Err(why) = self.errors.take(bytes, cx) {
+            if let Err(why) = self.errors.take(&self.interface.name, bytes, cx) {
                 self.fail(self.interface.gone(why));
             }
             return Ok(());
@@ -170,7 +170,7 @@ impl Operator for CanSource {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        self.interface.start()?;
+        self.interface.start(cx)?;
         self.prepare(cx)
     }
 
