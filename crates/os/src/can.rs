@@ -48,6 +48,8 @@ pub enum CanError {
     NotCan,
     /// The interface is down.
     Down,
+    /// The controller has left the bus.
+    OffBus,
     /// What the system reports.
     System(io::Error),
 }
@@ -59,6 +61,7 @@ impl fmt::Display for CanError {
             CanError::Absent => f.write_str("there is no such interface"),
             CanError::NotCan => f.write_str("not a CAN interface"),
             CanError::Down => f.write_str("the interface is down"),
+            CanError::OffBus => f.write_str("the controller has left the bus (bus-off)"),
             CanError::System(error) => error.fmt(f),
         }
     }
@@ -102,6 +105,7 @@ pub struct ReceivedFrame {
 pub struct CanSocket {
     socket: OwnedFd,
     carries_fd: bool,
+    is_on_bus: bool,
 }
 
 impl CanSocket {
@@ -126,12 +130,13 @@ impl CanSocket {
             return Err(CanError::NotCan);
         }
         let [low, high, ..] = ask(socket.as_fd(), interface, libc::SIOCGIFFLAGS)?;
-        if i32::from(i16::from_ne_bytes([low, high])) & libc::IFF_UP == 0 {
+        let flags = i32::from(i16::from_ne_bytes([low, high]));
+        if flags & libc::IFF_UP == 0 {
             return Err(CanError::Down);
         }
         let [a, b, c, d, ..] = ask(socket.as_fd(), interface, libc::SIOCGIFMTU)?;
         let carries_fd = i32::from_ne_bytes([a, b, c, d]) >= FD_BYTES as i32;
-        let socket = CanSocket { socket, carries_fd };
+        let socket = CanSocket { socket, carries_fd, is_on_bus: flags & libc::IFF_RUNNING != 0 };
         socket.receive_only(reception)?;
         socket.bind(index)?;
         Ok(socket)
@@ -144,6 +149,7 @@ impl CanSocket {
         raw(libc::CAN_RAW_FD_FRAMES, &1_i32.to_ne_bytes())?;
         raw(libc::CAN_RAW_ERR_FILTER, &reception.errors.to_ne_bytes())?;
         if reception.hardware_times {
+            // Controllers with a clock take times always: nothing has to be switched on (`SIOCSHWTSTAMP`).
             let times = libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
             let option = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
             set_option(self.as_fd(), option, &times.to_ne_bytes())?;
@@ -176,12 +182,19 @@ impl CanSocket {
         self.carries_fd
     }
 
+    /// Whether the controller was on the bus when the socket was made. It is not after too many errors
+    /// (bus-off), until it is restarted.
+    #[must_use]
+    pub fn is_on_bus(&self) -> bool {
+        self.is_on_bus
+    }
+
     /// Takes the next frame.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; `NetworkDown` if the interface went down, and one for which
-    /// [`is_removed`] holds if it was removed: each once, before the frames that had come until then; otherwise
-    /// what `recvmsg(2)` reports.
+    /// `WouldBlock` if there is none; `NetworkDown` if the interface went down, and an error for which
+    /// [`is_removed`] holds if it was removed: each once, before the frames that had come until then;
+    /// otherwise what `recvmsg(2)` reports.
     pub fn receive(&self, frame: &mut [u8; FD_BYTES]) -> io::Result<ReceivedFrame> {
         let received = receive(self.as_fd(), frame, &mut [0; 128])?;
         let stamps = received.stamps;

@@ -4,6 +4,9 @@
 use onbeat_operators::buses::can::CanFrame;
 use onbeat_operators::registry;
 use onbeat_runtime::testing::{Feed, Seen, Trial};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 const LOG: [&str; 6] = [
     "(1436509052.249713) can0 123#E803000000000000",
@@ -70,6 +73,73 @@ fn signals_become_values_and_frames() {
     let short = Trial::kind(&registry(), "can.signal", "id = 0x7ff\nstart_bit = 0\nlength = 16");
     let seen = short.feed("in", Feed::messages(frames(""))).run();
     assert_eq!(seen.losses(), [(1, "frames", "shorter than the signal's place in the frame")]);
+}
+
+/// A random file that cantools 45.1.0 wrote, and what it reads by that from random data: signal, identifier,
+/// whether it has 29 bits, data, value (`None` if the multiplexor has another number).
+const DBC: &str = include_str!("can/reference.dbc");
+const DBC_VALUES: &str = include_str!("can/reference.values");
+
+fn dbc_row(line: &str) -> (&str, CanFrame, Option<f64>) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let hex = |at: usize| u8::from_str_radix(&words[3][2 * at..2 * at + 2], 16).unwrap();
+    let data: Vec<u8> = (0..words[3].len() / 2).map(hex).collect();
+    let (id, extended) = (words[1].parse().unwrap(), words[2] == "1");
+    let frame = if data.len() > 8 {
+        CanFrame::fd(id, extended, 0, &data)
+    } else {
+        CanFrame::classic(id, extended, &data)
+    };
+    (words[0], frame.unwrap(), words[4].parse().ok())
+}
+
+fn dbc_signal(path: &Path, name: &str, frames: Vec<CanFrame>) -> Vec<f64> {
+    let parameters = format!("dbc = {path:?}\nsignal = \"{name}\"");
+    Trial::kind(&registry(), "can.signal", &parameters)
+        .feed("in", Feed::messages(frames))
+        .run()
+        .messages("out")
+}
+
+#[test]
+fn signals_of_a_dbc_file_are_those_of_cantools() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reference.dbc");
+    fs::write(&path, DBC).unwrap();
+    let mut signals: BTreeMap<&str, (Vec<CanFrame>, Vec<f64>)> = BTreeMap::new();
+    for (name, frame, value) in DBC_VALUES.lines().map(dbc_row) {
+        let (frames, values) = signals.entry(name).or_default();
+        frames.push(frame);
+        values.extend(value);
+    }
+    assert!(signals.len() > 50);
+    for (name, (frames, values)) in signals {
+        assert_eq!(dbc_signal(&path, name, frames), values, "{name}");
+        let parameters = format!("dbc = {path:?}\nsignal = \"{name}\"");
+        let trial =
+            Trial::kind(&registry(), "can.frame", &parameters).feed("in", Feed::messages(values.clone()));
+        let again = dbc_signal(&path, name, trial.keep::<CanFrame>("out").run().messages("out"));
+        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-6 * b.abs().max(1.0);
+        assert!(
+            again.len() == values.len() && again.iter().zip(&values).all(is_near),
+            "{name}: {again:?} {values:?}"
+        );
+    }
+}
+
+#[test]
+fn what_a_dbc_file_does_not_say_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.dbc");
+    fs::write(&path, "VERSION \"\"\nBO_ 291 Engine: 2 A\n SG_ Speed : 0|16@1+ (1,0) [0|0] \"\" A\n").unwrap();
+    let parameters = |more: &str| format!("dbc = {path:?}\n{more}");
+    let trial = Trial::kind(&registry(), "can.signal", &parameters("signal = \"Engine.Torque\""));
+    let said = trial.feed("in", Feed::messages(frames(""))).failure();
+    assert!(said.contains("signals there: Speed"), "{said}");
+    let trial = Trial::kind(&registry(), "can.frame", &parameters("signal = \"Engine.Speed\"\nbytes = 1"));
+    let said = trial.feed("in", Feed::messages(vec![1.0])).keep::<CanFrame>("out").failure();
+    assert!(said.contains("needs 2 or more"), "{said}");
+    assert_eq!(dbc_signal(&path, "Engine.Speed", frames("interface = \"can1\"")), [0.0]);
 }
 
 #[test]

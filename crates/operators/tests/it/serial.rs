@@ -58,12 +58,16 @@ impl Wire {
     fn await_reader(&self) {
         patiently(|| rustix::io::ioctl_fionread(&self.device).unwrap() == 0);
         // The bytes are with the operator, or on their way from the peer's buffer to the device's.
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(200));
         patiently(|| rustix::io::ioctl_fionread(&self.device).unwrap() == 0);
     }
 
     /// Writes pieces when an operator listens, waits until it has read them, and unplugs the device.
     fn say(mut self, pieces: &[&[u8]]) {
+        self.tell(pieces);
+    }
+
+    fn tell(&mut self, pieces: &[&[u8]]) {
         self.await_user();
         for piece in pieces {
             self.peer.write_all(piece).unwrap();
@@ -185,15 +189,18 @@ fn samples_are_in_a_format() {
 fn a_device_comes_back_under_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().join("gps");
-    let (first, second) = (Wire::new(), Wire::new());
+    let (mut first, second) = (Wire::new(), Wire::new());
     symlink(&first.path, &name).unwrap();
     let source = SerialTextSource::new(setup(&name), 100);
+    let name = &name;
     let seen = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            first.say(&[b"one\ntwo\nthr"]);
-            std::fs::remove_file(&name).unwrap();
+        scope.spawn(move || {
+            first.tell(&[b"one\ntwo\nthr"]);
+            // Before the device goes: another test may get its number.
+            std::fs::remove_file(name).unwrap();
+            drop(first);
             std::thread::sleep(Duration::from_millis(200));
-            symlink(&second.path, &name).unwrap();
+            symlink(&second.path, name).unwrap();
             second.say(&[b"four\nfi", b"ve\n"]);
         });
         Trial::new(source).on_error(once()).run()

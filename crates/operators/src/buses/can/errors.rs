@@ -3,9 +3,6 @@
 use onbeat_os::can::{BUS_OFF, ERROR_FLAG};
 use onbeat_runtime::Context;
 
-/// Why a controller that has left the bus is an error.
-const OFF: &str = "the controller has left the bus after too many errors (bus-off): is the bit rate right, and the bus \
-                   terminated? `ip link set IF type can restart-ms 100` lets it come back on its own";
 /// Reason of losses.
 const OVERFLOW: &str = "the controller had no room for them (at least one for each overflow)";
 /// Class of errors whose second data byte says what the controller has.
@@ -33,7 +30,7 @@ impl BusErrors {
     ///
     /// # Errors
     /// If the controller has left the bus.
-    pub fn take(&mut self, frame: &[u8], cx: &mut Context) -> Result<(), &'static str> {
+    pub fn take(&mut self, interface: &str, frame: &[u8], cx: &mut Context) -> Result<(), String> {
         let Some(id) = frame.first_chunk().map(|id| u32::from_ne_bytes(*id)) else { return Ok(()) };
         if id & ERROR_FLAG == 0 {
             return Ok(());
@@ -44,7 +41,13 @@ impl BusErrors {
         for (count, (class, _)) in self.0.iter_mut().zip(CLASSES) {
             *count += u64::from(id & class != 0);
         }
-        if id & BUS_OFF != 0 { Err(OFF) } else { Ok(()) }
+        if id & BUS_OFF == 0 {
+            return Ok(());
+        }
+        Err(format!(
+            "the controller has left the bus after too many errors (bus-off): is the bit rate right, and the bus \
+             terminated? `ip link set {interface} type can restart-ms 100` lets it come back on its own"
+        ))
     }
 
     /// Notes the counts.

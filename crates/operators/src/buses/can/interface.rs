@@ -6,6 +6,7 @@ use onbeat_runtime::{Context, Error, Step};
 use std::fmt::Display;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
 
 /// Time from one attempt to open an interface that is away to the next.
 const ATTEMPT_NS: u64 = 50_000_000;
@@ -42,9 +43,13 @@ impl CanInterface {
     }
 
     /// Opens the interface before the first step. It has to be up.
-    pub fn start(&mut self) -> Result<(), Error> {
+    pub fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let socket = CanSocket::open(&self.name, &self.reception);
-        self.socket = Some(socket.map_err(|error| self.cannot_open(&error))?);
+        let socket = socket.map_err(|error| self.cannot_open(&error))?;
+        if !socket.is_on_bus() {
+            cx.note(format!("{} had no carrier at the start: has its controller left the bus?", self.name));
+        }
+        self.socket = Some(socket);
         Ok(())
     }
 
@@ -61,7 +66,8 @@ impl CanInterface {
         let Some((since_ns, begun_ns)) = self.away else {
             return Ok(self.socket.is_none().then_some(Step::Done));
         };
-        match CanSocket::open(&self.name, &self.reception) {
+        let socket = CanSocket::open(&self.name, &self.reception);
+        match socket.and_then(|socket| if socket.is_on_bus() { Ok(socket) } else { Err(CanError::OffBus) }) {
             Ok(socket) => {
                 let away_s = real_ns().saturating_sub(since_ns) as f64 / 1e9;
                 cx.note(format!("{} was away for {away_s:.2} s and is open again", self.name));
@@ -97,14 +103,24 @@ impl CanInterface {
             CanError::NoCan => "the kernel has no CAN: `modprobe can_raw` loads it".to_string(),
             CanError::Absent => format!("there is no such interface; {}", interfaces_here()),
             CanError::NotCan => format!("it is not a CAN interface; {}", interfaces_here()),
+            CanError::Down if is_virtual(name) => format!("it is down: `ip link set {name} up` starts it"),
             CanError::Down => format!(
                 "it is down: `ip link set {name} up type can bitrate 500000` starts it, with the bit rate of the \
                  bus"
+            ),
+            CanError::OffBus => format!(
+                "its controller has left the bus (bus-off): `ip link set {name} type can restart` lets it come \
+                 back, and with `restart-ms 100` it does on its own"
             ),
             error => error.to_string(),
         };
         Error::new(format!("cannot open {name}: {text}"))
     }
+}
+
+/// Whether an interface has no hardware, and so no bit rate.
+fn is_virtual(name: &str) -> bool {
+    !Path::new("/sys/class/net").join(name).join("device").exists()
 }
 
 /// Names the CAN interfaces of this machine.

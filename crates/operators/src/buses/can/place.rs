@@ -21,7 +21,8 @@ pub(super) struct SignalPlace {
 impl SignalPlace {
     /// Whether a frame has the signal, or would have it if it were not too short.
     pub fn is_in(&self, frame: &CanFrame) -> bool {
-        let is_message = (frame.id(), frame.is_extended(), frame.is_remote()) == (self.id, self.extended, false);
+        let is_message =
+            (frame.id(), frame.is_extended(), frame.is_remote()) == (self.id, self.extended, false);
         let has = |(multiplexor, number): (SignalLayout, f64)| {
             multiplexor.decode(frame.data()).is_none_or(|found| found == number)
         };
@@ -69,7 +70,9 @@ impl PlaceParameters<'_> {
     /// If there are too many or too few, or they are not of a signal.
     pub fn check(&self) -> Result<Option<SignalPlace>, Error> {
         if self.is_half {
-            return Err(Error::new("needs `dbc`, a file, and `signal`, such as `\"Engine.Speed\"`; one is missing"));
+            return Err(Error::new(
+                "needs `dbc`, a file, and `signal`, such as `\"Engine.Speed\"`; one is missing",
+            ));
         }
         let is_plain = self.form == <(ByteOrder, BitsMeaning)>::default() && self.scale == (1.0, 0.0);
         match (self.file, self.id, self.start_bit, self.length) {

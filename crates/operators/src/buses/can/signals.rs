@@ -179,7 +179,10 @@ impl CanFrameMaker {
         self.place = place;
         let needed = place.least_bytes();
         if needed > self.length() {
-            return Err(Error::new(format!("`bytes` is {}: the signal needs {needed} or more", self.length())));
+            return Err(Error::new(format!(
+                "`bytes` is {}: the signal needs {needed} or more",
+                self.length()
+            )));
         }
         self.frame(&[0; 64][..self.length().min(64)]).map(drop)
     }

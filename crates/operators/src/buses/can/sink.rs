@@ -63,7 +63,7 @@ impl CanSink {
         while let Some(socket) = &self.interface.socket
             && socket.receive(&mut bytes).is_ok()
         {
-            self.errors.take(&bytes, cx).map_err(|why| self.interface.gone(why))?;
+            self.errors.take(&self.interface.name, &bytes, cx).map_err(|why| self.interface.gone(why))?;
         }
         Ok(cx.look_again_in(AGAIN_NS))
     }
@@ -84,8 +84,8 @@ impl Operator for CanSink {
         p.input("in", &mut self.input);
     }
 
-    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        self.interface.start()
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        self.interface.start(cx)
     }
 
     fn restart(&mut self, _: &mut Context) -> Result<(), Error> {
@@ -110,10 +110,11 @@ impl Operator for CanSink {
         if frame.is_fd() && !socket.carries_fd() {
             self.waiting = None;
             cx.lose(1, FRAMES, "of CAN FD, which the interface does not carry");
-            return Err(self.interface.gone(
-                "it does not carry CAN FD: `ip link set IF up type can bitrate 500000 dbitrate 2000000 fd on`, or `mtu \
-                 72` for vcan",
-            ));
+            let name = &self.interface.name;
+            return Err(self.interface.gone(format!(
+                "it does not carry CAN FD: `ip link set {name} up type can bitrate 500000 dbitrate 2000000 fd on` (`mtu \
+                 72` for a virtual one) lets it"
+            )));
         }
         let mut bytes = [0; FD_BYTES];
         let length = frame.to_kernel(&mut bytes);

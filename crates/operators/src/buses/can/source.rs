@@ -27,12 +27,12 @@ pub struct CanSource {
     frames: u64,
     untimed: u64,
     errors: BusErrors,
-    failure: Option<Failure>,
+    failure: Option<BusFailure>,
 }
 
 /// Why the interface cannot be used any more. The kernel tells of it before the frames that had come until
 /// then.
-struct Failure {
+struct BusFailure {
     error: Error,
     /// When it was seen, since 1970.
     unix_ns: u64,
@@ -102,10 +102,15 @@ impl CanSource {
     }
 
     /// Sends a frame on, or counts an error frame.
-    fn pass(&mut self, bytes: &[u8; FD_BYTES], received: &ReceivedFrame, cx: &mut Context) -> Result<(), Error> {
+    fn pass(
+        &mut self,
+        bytes: &[u8; FD_BYTES],
+        received: &ReceivedFrame,
+        cx: &mut Context,
+    ) -> Result<(), Error> {
         self.count_drops(received.dropped, cx);
         let Some(frame) = self.read(bytes, received) else {
-            if let Err(why) = self.errors.take(bytes, cx) {
+            if let Err(why) = self.errors.take(&self.interface.name, bytes, cx) {
                 self.fail(self.interface.gone(why));
             }
             return Ok(());
@@ -120,7 +125,7 @@ impl CanSource {
 
     /// Keeps the first error until the frames before it are read.
     fn fail(&mut self, error: Error) {
-        self.failure.get_or_insert(Failure { error, unix_ns: clock::realtime_unix_ns() });
+        self.failure.get_or_insert(BusFailure { error, unix_ns: clock::realtime_unix_ns() });
     }
 
     /// Counts frames that had come at a time, and closes the socket.
@@ -165,7 +170,7 @@ impl Operator for CanSource {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        self.interface.start()?;
+        self.interface.start(cx)?;
         self.prepare(cx)
     }
 
@@ -188,7 +193,8 @@ impl Operator for CanSource {
         match socket.receive(&mut bytes) {
             Ok(received) => {
                 self.pass(&bytes, &received, cx)?;
-                let is_late = |failure: &mut Failure| received.stamped_ns.is_none_or(|ns| ns > failure.unix_ns);
+                let is_late =
+                    |failure: &mut BusFailure| received.stamped_ns.is_none_or(|ns| ns > failure.unix_ns);
                 if let Some(failure) = self.failure.take_if(is_late) {
                     return Err(failure.error);
                 }
