@@ -3,6 +3,8 @@
 import base64
 import dataclasses
 import gzip
+import hashlib
+import lzma
 import os
 import pathlib
 import platform
@@ -31,7 +33,6 @@ OF_RTLA = re.compile(r"libtrace(event|fs)\S*")
 COUNTED = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"]
 # At once: one guest keeps one CPU busy.
 GUESTS = int(os.environ.get("ONBEAT_GUESTS") or os.cpu_count() or 1)
-PROGRAMS = ["busybox", "rtla", "cyclictest", "prlimit", "setpriv"]
 
 
 def missing() -> str | None:
@@ -57,32 +58,41 @@ class Packages:
         said = subprocess.run(["apt-cache", "depends", package], check=True, capture_output=True, text=True).stdout
         return re.findall(r"Depends: (\S+)", said)
 
-    def unpacked(self, package: str) -> pathlib.Path:
-        """The folder with the files of the package's newest version that is known here."""
+    def version(self, package: str) -> str:
+        """The newest version that is known here."""
         said = subprocess.run(["apt-cache", "show", "--no-all-versions", package], capture_output=True, text=True).stdout
         version = re.search(r"^Version: (\S+)", said, re.MULTILINE)
-        if version is None:
-            if self.is_updated:
-                raise SystemExit(f"kernels: apt knows no package {package}")
-            subprocess.run(["apt-get", "update", "-qq"], check=True)
-            self.is_updated = True
-            return self.unpacked(package)
-        folder = self.folder / f"{package}_{version[1].replace(':', '-')}"
+        if version is not None:
+            return version[1]
+        if self.is_updated:
+            raise SystemExit(f"kernels: apt knows no package {package}")
+        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        self.is_updated = True
+        return self.version(package)
+
+    def unpacked(self, package: str) -> pathlib.Path:
+        """The folder with the package's files; of a kernel package with the kernel only: its modules are 400 MB."""
+        version = self.version(package)
+        folder = self.folder / f"{package}_{version.replace(':', '-')}"
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=self.folder) as work:
-                self.download(package, version[1], work)
-                # Of a kernel package the kernel only: its modules are 400 MB, and no guest needs one.
-                only = ["--wildcards", "./boot/*"] if package.startswith("linux-image") else []
-                (archive,) = pathlib.Path(work).glob("*.deb")
-                (pathlib.Path(work) / "files").mkdir()
-                stream = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE)
-                subprocess.run(["tar", "-x", "-C", f"{work}/files", *only], stdin=stream.stdout, check=True)
-                if stream.wait():
-                    raise SystemExit(f"kernels: {archive.name} cannot be unpacked")
-                os.rename(f"{work}/files", folder)
+                only = ["*/boot/*"] if package.startswith("linux-image") else []
+                os.rename(self.unpack(package, version, pathlib.Path(work), only), folder)
         return folder
 
-    def download(self, package: str, version: str, work: str) -> None:
+    def unpack(self, package: str, version: str, work: pathlib.Path, only: list[str]) -> pathlib.Path:
+        """Unpacks the package's files, or only those of these patterns, into a folder in `work`."""
+        self.download(package, version, work)
+        (archive,) = work.glob("*.deb")
+        files = work / "files"
+        files.mkdir()
+        stream = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", files, "--wildcards", *only], stdin=stream.stdout, check=True)
+        if stream.wait():
+            raise SystemExit(f"kernels: {archive.name} cannot be unpacked")
+        return files
+
+    def download(self, package: str, version: str, work: pathlib.Path) -> None:
         """Into that folder."""
         command = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", f"{package}={version}"]
         if subprocess.run(command, cwd=work).returncode:
@@ -90,13 +100,32 @@ class Packages:
             subprocess.run(["apt-get", "update", "-qq"], check=True)
             subprocess.run(command, cwd=work, check=True)
 
-    def kernel(self, flavour: str) -> pathlib.Path:
-        """The newest kernel of that flavour."""
+    def image(self, flavour: str) -> str:
+        """The package of the newest kernel of that flavour."""
         if not self.depends_known(FLAVOURS[flavour]):
             subprocess.run(["apt-get", "update", "-qq"], check=True)
         (package,) = [name for name in self.depends(FLAVOURS[flavour]) if name.startswith("linux-image-")]
-        (kernel,) = (self.unpacked(package) / "boot").glob("vmlinuz-*")
+        return package
+
+    def kernel(self, flavour: str) -> pathlib.Path:
+        """The newest kernel of that flavour."""
+        (kernel,) = (self.unpacked(self.image(flavour)) / "boot").glob("vmlinuz-*")
         return kernel
+
+    def modules(self, flavour: str, names: list[str]) -> pathlib.Path:
+        """A folder with the modules of that kernel that have these names, those that they need, and what modprobe reads."""
+        package = self.image(flavour)
+        version = self.version(package)
+        key = hashlib.sha256(" ".join(names).encode()).hexdigest()[:8]
+        folder = self.folder / f"{package}_{version.replace(':', '-')}_modules_{key}"
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=self.folder) as work:
+                files = self.unpack(package, version, pathlib.Path(work), ["*/modules/*"])
+                chosen = pathlib.Path(work) / "chosen"
+                chosen.mkdir()
+                choose_modules(files, names, chosen)
+                os.rename(chosen, folder)
+        return folder
 
     def depends_known(self, package: str) -> bool:
         """Whether apt has that package in its lists."""
@@ -109,25 +138,50 @@ class Packages:
         return [self.unpacked(name) for name in names]
 
 
-def initramfs(packages: Packages, command: pathlib.Path) -> bytes:
-    """The guest's first file system: /init, the programs, and every library of theirs."""
-    files: dict[str, pathlib.Path] = {"init": HERE / "init", "bin/onbeat": command}
-    files["etc/injected.toml"] = HERE / "injected.toml"
-    files["etc/pools.toml"] = HERE / "pools.toml"
-    for folder in packages.tools():
+def choose_modules(files: pathlib.Path, names: list[str], chosen: pathlib.Path) -> None:
+    """Copies modules and those that they need. Names that the kernel does not have are left out."""
+    found = {path.name.partition(".ko")[0].replace("-", "_"): path for path in files.rglob("*.ko*")}
+    needs: dict[str, list[str]] = {}
+
+    def copy(name: str) -> list[str]:
+        """Returns all that it needs, what is needed by others last."""
+        if name not in needs:
+            content = found[name].read_bytes()
+            content = lzma.decompress(content) if found[name].suffix == ".xz" else content
+            (chosen / f"{name}.ko").write_bytes(content)
+            direct = re.search(rb"\0depends=([^\0]*)\0", content)
+            needed: list[str] = []
+            for one in filter(None, direct[1].decode().replace("-", "_").split(",") if direct else []):
+                more = [one, *copy(one)]
+                needed = [other for other in needed if other not in more] + more
+            needs[name] = needed
+        return needs[name]
+
+    for name in names:
+        if name in found:
+            copy(name)
+    lines = [f"{name}.ko: {' '.join(f'{one}.ko' for one in needed)}" for name, needed in needs.items()]
+    (chosen / "modules.dep").write_text("\n".join(lines) + "\n")
+
+
+def initramfs(init: pathlib.Path, command: pathlib.Path, folders: list[pathlib.Path], programs: dict[str, str], others: dict[str, pathlib.Path]) -> bytes:
+    """A guest's first file system: /init, the command, programs from these folders with their names in the guest, every library there,
+    and other files."""
+    files = {"init": init, "etc/prelude": HERE / "prelude", "bin/onbeat": command, **others}
+    for folder in folders:
         for path in sorted(folder.rglob("*")):
             # A library's name is often a link to the file: here each name is a file.
-            if path.name in PROGRAMS and path.parent.name == "bin" and path.is_file():
-                files[f"bin/{path.name}"] = path
+            if path.name in programs and path.parent.name == "bin" and path.is_file():
+                files[f"bin/{programs[path.name]}"] = path
             elif re.search(r"\.so(\.\d+)*$", path.name) and path.is_file() and not {"gconv", "audit"} & set(path.parts):
                 where = "lib64" if path.name.startswith("ld-linux") else "lib/x86_64-linux-gnu"
                 files[f"{where}/{path.name}"] = path.resolve()
-    absent = [name for name in PROGRAMS if f"bin/{name}" not in files]
+    absent = [name for name, there in programs.items() if f"bin/{there}" not in files]
     if absent:
         raise SystemExit(f"kernels: the packages have no {', '.join(absent)}")
-    folders = {str(parent) for name in files for parent in pathlib.PurePath(name).parents if str(parent) != "."}
-    folders |= {"dev", "proc", "sys", "tmp"}
-    entries = [(name, stat.S_IFDIR | 0o755, b"") for name in sorted(folders)]
+    names = {str(parent) for name in files for parent in pathlib.PurePath(name).parents if str(parent) != "."}
+    names |= {"dev", "proc", "sys", "tmp", "run"}
+    entries = [(name, stat.S_IFDIR | 0o755, b"") for name in sorted(names)]
     entries += [(name, stat.S_IFREG | 0o755, path.read_bytes()) for name, path in sorted(files.items())]
     return gzip.compress(archive(entries), compresslevel=1)
 
@@ -165,33 +219,40 @@ class Guest:
     said: dict[str, Said]
 
 
-def boot(flavour: str, packages: Packages, qemu: Emulator, command: pathlib.Path, folder: pathlib.Path, extent: dict[str, int]) -> Guest:
+@dataclasses.dataclass
+class Boot:
+    """A guest to come: its name, kernel, first file system, words of its command line, and how long the host waits for it."""
+
+    name: str
+    kernel: pathlib.Path
+    first: pathlib.Path
+    line: str
+    watchdog_s: float
+    cpus: int = 2
+    # Further arguments of qemu.
+    devices: tuple[str, ...] = ()
+
+
+def boot(given: Boot, qemu: Emulator, folder: pathlib.Path) -> Guest:
     """Boots it, waits until it has powered itself off, and returns what it said."""
-    kernel = packages.kernel(flavour)
-    first = folder / f"{flavour}.initramfs"
-    first.write_bytes(initramfs(packages, command))
-    console = folder / f"{flavour}.console"
-    tracer = "yes" if flavour.startswith("rt") else "no"
-    line = "console=ttyS0 quiet panic=-1 isolcpus=managed_irq,domain,1 irqaffinity=0 "
-    line += f"rounds={extent['rounds']} seconds={extent['seconds']} tracer={tracer}"
-    begins = ["nice", "-n", "5", *qemu.command, "-M", "q35", "-cpu", "max", "-smp", "2", "-m", "1024"]
-    begins += [*COUNTED, "-display", "none", "-monitor", "none", "-no-reboot", "-net", "none", "-serial", f"file:{console}"]
-    begins += ["-kernel", str(kernel), "-initrd", str(first), "-append", line]
-    print(f"== {flavour}: {kernel.name.removeprefix('vmlinuz-')}", flush=True)
+    console = folder / f"{given.name}.console"
+    begins = ["nice", "-n", "5", *qemu.command, "-M", "q35", "-cpu", "max", "-smp", str(given.cpus), "-m", "1024"]
+    begins += [*COUNTED, "-display", "none", "-monitor", "none", "-no-reboot", "-net", "none", "-serial", f"file:{console}", *given.devices]
+    begins += ["-kernel", str(given.kernel), "-initrd", str(given.first), "-append", f"console=ttyS0 quiet panic=-1 {given.line}"]
     begin = time.monotonic()
     process = subprocess.Popen(begins, stdin=subprocess.DEVNULL, env=qemu.environment)
-    ended = f"it had not ended after {extent['watchdog_s']} s"
+    ended = f"it had not ended after {given.watchdog_s} s"
     try:
-        ended = f"qemu ended with status {process.wait(timeout=extent['watchdog_s'])}"
+        ended = f"qemu ended with status {process.wait(timeout=given.watchdog_s)}"
     except subprocess.TimeoutExpired:
         pass
     finally:
         process.kill()
         process.wait()
-    text = console.read_text(errors="replace").replace("\r", "")
+    text = console.read_text(errors="replace").replace("\r", "") if console.exists() else ""
     if "@@ done" not in text:
         tail = "\n".join(text.splitlines()[-30:])
-        raise Silent(f"{tail}\nthe {flavour} guest did not come to its end: {ended}; all it said is in {console}")
+        raise Silent(f"{tail}\nthe guest {given.name} did not come to its end: {ended}; all it said is in {console}")
     return Guest(time.monotonic() - begin, sections(text))
 
 

@@ -113,8 +113,18 @@
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
 //! | `rtl_tcp.source` | → complex | receives samples from an RTL-SDR receiver on another host: [`RtlTcpSource`] |
-//! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
-//! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
+//! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSampleSource`](buses::serial::SerialSampleSource) |
+//! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSampleSink`](buses::serial::SerialSampleSink) |
+//! | `gpio.source` | → value | sends the edges of a GPIO line: [`GpioSource`](buses::gpio::GpioSource) |
+//! | `gpio.sink` | value → | sets a GPIO line: [`GpioSink`](buses::gpio::GpioSink) |
+//! | `can.source` | → CAN | receives frames from a CAN bus: [`CanSource`](buses::can::CanSource) |
+//! | `can.sink` | CAN → | sends frames to a CAN bus: [`CanSink`](buses::can::CanSink) |
+//! | `can.text` | CAN → text | writes candump's log format: [`CanText`](buses::can::CanText) |
+//! | `can.parse` | text → CAN | reads candump's log format: [`CanParse`](buses::can::CanParse) |
+//! | `can.signal` | CAN → value | decodes a signal: [`CanSignal`](buses::can::CanSignal) |
+//! | `can.frame` | value → CAN | encodes a signal: [`CanFrameMaker`](buses::can::CanFrameMaker) |
+//! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames`, `link.source.can` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
+//! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames`, `link.sink.can` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
 //! | `mode_s.decode` | frames → text | decodes frames to JSON lines: [`mode_s::Decode`] |
 //! | `mode_s.source` | → frames | receives frames from other programs, or reads them from a file: [`mode_s::FrameSource`] |
@@ -129,7 +139,8 @@
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
 //! Real is `Chunk<f32>`, complex is `Chunk<Complex<f32>>`, bytes are `Chunk<u8>`, numbers are `u64`, a value
-//! is an `f64`. A step allocates memory only for tags, notes, lines of text and pictures.
+//! is an `f64`, CAN is a [`CanFrame`](buses::can::CanFrame). A step allocates memory only for tags, notes,
+//! lines of text and pictures.
 //!
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it.
 //! `afsk.demod`, `afsk.decode`, `agc`, `ax25.decode`, `deemphasis`, `equalizer`, `fft`, `mode_s.demod`,
@@ -146,6 +157,7 @@ extern crate onbeat_runtime as onbeat;
 
 mod add;
 pub mod arithmetic;
+pub mod buses;
 mod check;
 pub mod combine;
 mod control;
@@ -267,6 +279,7 @@ pub fn registry() -> Registry {
     waterfall::add_kinds(&mut registry);
     image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
+    buses::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

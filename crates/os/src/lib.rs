@@ -11,6 +11,8 @@
 //! | [`socket`] | datagrams with receive time and number of dropped ones; data on its way to a peer |
 //! | [`poll`], [`door`] | waiting until files are readable; with new connections as well |
 //! | [`file`](mod@file) | the identity of a file, kept while the file is held |
+//! | [`serial`] | serial ports in raw mode, with their old settings back afterwards |
+//! | [`can`] | frames of a CAN interface, with their times and the number of dropped ones |
 //! | [`thread`] | the only place where threads are started; each has a name |
 //! | [`policy`], [`rights`] | scheduling policies, and why the kernel refuses one |
 //! | [`latency`], [`memory`], [`stack_node`] | limits on the kernel's delays; placing memory and stacks |
@@ -47,6 +49,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod allocations;
+pub mod can;
 pub mod clock;
 pub mod cores;
 pub mod count;
@@ -65,10 +68,12 @@ pub mod perf;
 pub mod policy;
 pub mod poll;
 pub mod rights;
+pub mod serial;
 pub mod shared;
 pub mod signal;
 pub mod socket;
 mod socket_file;
+mod socket_message;
 pub mod stack;
 pub mod stack_node;
 pub mod terminal;

@@ -2,6 +2,7 @@
 //! ones, and the data of a connection that the peer has not acknowledged.
 
 use crate::clock;
+use crate::socket_message::{MessageStamps, dropped, receive, set_flag, set_receive_buffer};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io;
@@ -55,8 +56,8 @@ impl DatagramSocket {
     /// What `setsockopt(2)` reports.
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        set_option(socket.as_fd(), libc::SO_TIMESTAMPNS, 1)?;
-        set_option(socket.as_fd(), libc::SO_RXQ_OVFL, 1)?;
+        set_flag(socket.as_fd(), libc::SO_TIMESTAMPNS)?;
+        set_flag(socket.as_fd(), libc::SO_RXQ_OVFL)?;
         // Without a loopback device there is nothing to try it with.
         let _not_tried = await_arrival_times();
         Ok(DatagramSocket { socket })
@@ -75,27 +76,11 @@ impl DatagramSocket {
     /// # Errors
     /// `WouldBlock` if there is none; otherwise what `recvmsg(2)` reports.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
-        // Room for an address of any family, and for two control messages of at most 32 bytes.
-        let (mut name, mut control) = ([0_u8; 128], [0_u64; 16]);
-        let mut place = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // SAFETY: plain data; all zeros are null pointers and lengths of 0.
-        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        header.msg_name = name.as_mut_ptr().cast();
-        header.msg_namelen = name.len() as libc::socklen_t;
-        header.msg_iov = &raw mut place;
-        header.msg_iovlen = 1;
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: all pointers in the header are to local variables or to `buffer`, which outlive the call
-        // and are not used during it, and the lengths are theirs. The control buffer is aligned for its
-        // headers.
-        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut header, 0) };
-        let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
-        let used = (header.msg_controllen as usize).min(size_of_val(&control));
-        let control = control.map(u64::to_ne_bytes);
-        let (stamped_ns, dropped) = stamps(&control.as_flattened()[..used]);
-        let from = address(&name[..(header.msg_namelen as usize).min(name.len())]);
-        Ok(ReceivedDatagram { length, stamped_ns, dropped: dropped.unwrap_or(0), from })
+        let mut name = [0_u8; 128];
+        let received = receive(self.socket.as_fd(), buffer, &mut name)?;
+        let MessageStamps { stamped_ns, dropped, .. } = received.stamps;
+        let from = address(&name[..received.name]);
+        Ok(ReceivedDatagram { length: received.length, stamped_ns, dropped: dropped.unwrap_or(0), from })
     }
 
     /// Returns the number of datagrams that the kernel has dropped since the socket was made, up to now. It
@@ -104,22 +89,7 @@ impl DatagramSocket {
     /// # Errors
     /// What `getsockopt(2)` reports: kernels before 4.12 do not know `SO_MEMINFO`.
     pub fn dropped(&self) -> io::Result<u32> {
-        let mut counts = [0_u32; 9];
-        let mut length = size_of_val(&counts) as libc::socklen_t;
-        // SAFETY: the pointers are to local variables, and `length` is the size of `counts`.
-        let status = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_MEMINFO,
-                counts.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        if status != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(counts[libc::SK_MEMINFO_DROPS as usize])
+        dropped(self.socket.as_fd())
     }
 
     /// Requests a receive buffer of this size. Returns the size obtained, which `net.core.rmem_max` limits
@@ -128,13 +98,7 @@ impl DatagramSocket {
     /// # Errors
     /// What `setsockopt(2)` reports.
     pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<usize> {
-        use rustix::net::sockopt;
-        // The kernel takes an `i32`, and doubles it for its own data.
-        let asked = bytes.min(i32::MAX as usize / 2);
-        if sockopt::set_socket_recv_buffer_size_force(&self.socket, asked).is_err() {
-            sockopt::set_socket_recv_buffer_size(&self.socket, asked)?;
-        }
-        Ok(sockopt::socket_recv_buffer_size(&self.socket)? / 2)
+        set_receive_buffer(self.socket.as_fd(), bytes)
     }
 }
 
@@ -145,7 +109,7 @@ const TRIES: usize = 200;
 fn await_arrival_times() -> io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     socket.set_nonblocking(true)?;
-    set_option(socket.as_fd(), libc::SO_TIMESTAMPNS, 1)?;
+    set_flag(socket.as_fd(), libc::SO_TIMESTAMPNS)?;
     let socket = DatagramSocket { socket };
     let address = socket.local_addr()?;
     for _ in 0..TRIES {
@@ -274,59 +238,6 @@ pub fn watch_peer(connection: impl AsFd, time: Duration) -> io::Result<()> {
     sockopt::set_tcp_keepintvl(&connection, each)?;
     sockopt::set_tcp_keepcnt(&connection, 3)?;
     Ok(sockopt::set_socket_keepalive(&connection, true)?)
-}
-
-fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the pointer is to a local variable, and the length is its size.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            option,
-            (&raw const value).cast(),
-            size_of_val(&value) as libc::socklen_t,
-        )
-    };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Receive time and number of dropped datagrams from a control buffer (`cmsg(3)`).
-fn stamps(mut control: &[u8]) -> (Option<u64>, Option<u32>) {
-    const WORD: usize = size_of::<usize>();
-    // Length of the message with this header, level, type.
-    const HEADER: usize = WORD + 8;
-    let (mut stamped_ns, mut dropped) = (None, None);
-    while let Some((head, _)) = control.split_at_checked(HEADER) {
-        let (length, kind) = head.split_at(WORD);
-        let length = usize::from_ne_bytes(length.try_into().expect("a word"));
-        let Some(data) = control.get(HEADER..length) else { break };
-        let number = |at: usize| Some(i32::from_ne_bytes(kind.get(at..at + 4)?.try_into().ok()?));
-        match (number(0), number(4)) {
-            (Some(libc::SOL_SOCKET), Some(libc::SO_TIMESTAMPNS)) => stamped_ns = time_ns(data),
-            (Some(libc::SOL_SOCKET), Some(libc::SO_RXQ_OVFL)) => {
-                dropped = data.first_chunk().map(|data| u32::from_ne_bytes(*data));
-            }
-            _ => {}
-        }
-        control = control.get(length.next_multiple_of(WORD)..).unwrap_or_default();
-    }
-    (stamped_ns, dropped)
-}
-
-/// Nanoseconds of a `timespec`, whose two numbers have 4 or 8 bytes.
-fn time_ns(data: &[u8]) -> Option<u64> {
-    let (seconds, ns) = match data.len() {
-        16 => {
-            let number = |at: usize| Some(i64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?));
-            (number(0)?, number(8)?)
-        }
-        8 => {
-            let number = |at: usize| Some(i32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?));
-            (i64::from(number(0)?), i64::from(number(4)?))
-        }
-        _ => return None,
-    };
-    u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(u64::try_from(ns).ok()?)
 }
 
 /// Address and port from a `sockaddr_in` or `sockaddr_in6`.

@@ -103,7 +103,7 @@ impl DatagramReceiver {
         };
         let socket = DatagramSocket::new(socket).map_err(cannot)?;
         if let Some(asked) = self.receive_buffer {
-            cx.obtained(obtained(asked, socket.set_receive_buffer(asked).map_err(cannot)?))?;
+            cx.obtained(obtained_buffer(asked, socket.set_receive_buffer(asked).map_err(cannot)?))?;
         }
         // A socket after a restart counts from 0.
         self.kernel = KernelDrops::default();
@@ -351,7 +351,7 @@ impl DatagramReceiver {
 }
 
 /// The size of a socket's buffer, as requested and obtained.
-fn obtained(asked: usize, obtained: usize) -> Obtained {
+pub(crate) fn obtained_buffer(asked: usize, obtained: usize) -> Obtained {
     let is_less = obtained < asked;
     Obtained {
         what: "receive buffer".to_string(),

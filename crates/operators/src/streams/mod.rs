@@ -6,6 +6,7 @@
 //! | `patience` | the time that is left for a peer |
 //! | `standard` | non-blocking access to stdin and stdout |
 //! | `text` | lines of text |
+//! | `line_buffer` | splits bytes into lines |
 //! | `pipe` | samples on stdin and stdout, raw bytes in a file |
 //! | `udp`, `udp_sink`, `datagrams`, `numbering`, `reordering` | datagrams, with or without a number |
 //! | `exec` | other programs as operators |
@@ -20,6 +21,7 @@ mod address;
 mod connection;
 mod datagrams;
 mod exec;
+mod line_buffer;
 mod numbering;
 mod patience;
 mod pipe;
@@ -46,8 +48,12 @@ pub use connection::{Framing, TcpPeer};
 
 pub(crate) use address::{check_address, time_ns};
 pub(crate) use connection::{Opening, TcpConnection};
+pub(crate) use datagrams::obtained_buffer;
+pub(crate) use line_buffer::LineBuffer;
 pub(crate) use patience::{is_over, on_clock_ns, over_at_ns, real_ns, usual, usual_ns};
+pub(crate) use pipe::{rate, send};
 pub(crate) use standard::{Outgoing, Read as StdinRead, Stdin};
+pub(crate) use wire::WireCodec;
 
 use onbeat_runtime::Registry;
 use serde_json::Value;

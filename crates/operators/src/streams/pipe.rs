@@ -105,7 +105,7 @@ impl<T: FileSample> Operator for StdinSource<T> {
 }
 
 /// Sends bytes as the next chunk of the stream.
-pub(super) fn send<T: FileSample>(
+pub(crate) fn send<T: FileSample>(
     out: &mut Output<Chunk<T>>,
     mut chunk: Chunk<T>,
     wire: &WireCodec<T>,
@@ -123,7 +123,7 @@ pub(super) fn send<T: FileSample>(
 }
 
 /// Data from outside are due when they arrive.
-pub(super) fn stamp_at<T: Sample>(
+pub(crate) fn stamp_at<T: Sample>(
     came_ns: u64,
     chunk: &mut Chunk<T>,
     (sent, rate_hz): (&mut u64, f64),
@@ -286,7 +286,7 @@ struct FileParameters {
 }
 
 /// Reads an optional rate.
-pub(super) fn rate(rate: Option<Hertz>) -> Result<f64, Error> {
+pub(crate) fn rate(rate: Option<Hertz>) -> Result<f64, Error> {
     let Some(Hertz(rate_hz)) = rate else { return Ok(0.0) };
     crate::check::positive("sample_rate", rate_hz)?;
     Ok(rate_hz)

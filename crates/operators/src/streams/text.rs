@@ -1,6 +1,7 @@
 //! Lines of text.
 
 use super::address::time_ns;
+use super::line_buffer::LineBuffer;
 use super::patience::{usual, usual_ns};
 use super::standard::{Outgoing, Read, Stdin};
 use crate::flush_timer::FlushTimer;
@@ -18,8 +19,6 @@ use std::path::{Path, PathBuf};
 const STANDARD: &str = "-";
 /// Bytes that may wait for room on stdout before the operator takes no more lines.
 const WAITING: usize = 64 << 10;
-/// Bytes per read.
-const BLOCK: usize = 16 << 10;
 /// Longest line that is read, in bytes.
 const LINE: usize = 1 << 20;
 
@@ -124,10 +123,7 @@ pub struct TextSource {
     pub out: Output<String>,
     path: PathBuf,
     from: Option<From>,
-    bytes: Vec<u8>,
-    /// Start of the next line, and the position up to which there is no line break.
-    at: usize,
-    searched: usize,
+    buffer: LineBuffer,
     lines: u64,
     ended: bool,
 }
@@ -144,9 +140,7 @@ impl TextSource {
             out: Output::default(),
             path: path.into(),
             from: None,
-            bytes: Vec::new(),
-            at: 0,
-            searched: 0,
+            buffer: LineBuffer::new(LINE),
             lines: 0,
             ended: false,
         }
@@ -154,56 +148,38 @@ impl TextSource {
 
     /// Returns the next line if it is complete.
     fn line(&mut self) -> Result<Option<String>, Error> {
-        let found = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
-        let end = match found {
-            Some(offset) => self.searched + offset,
-            None if self.ended && self.at < self.bytes.len() => self.bytes.len(),
-            None => {
-                self.searched = self.bytes.len();
-                if self.bytes.len() - self.at > LINE {
-                    let line = self.lines + 1;
-                    let shown = self.path.display();
-                    return Err(Error::new(format!(
-                        "{shown}: line {line} is longer than {} MiB: is it a text file?",
-                        LINE >> 20
-                    )));
-                }
-                return Ok(None);
-            }
-        };
+        let Some(line) = self.buffer.next() else { return Ok(None) };
         self.lines += 1;
-        let line = &self.bytes[self.at..end];
-        let text = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).map_err(|_| {
-            Error::new(format!("{}: line {} is not valid UTF-8", self.path.display(), self.lines))
-        })?;
-        let text = text.to_string();
-        self.at = (end + 1).min(self.bytes.len());
-        self.searched = self.at;
-        Ok(Some(text))
+        let wrong =
+            |what: &str| Error::new(format!("{}: line {} is {what}", self.path.display(), self.lines));
+        let line = line.map_err(|_| wrong(&format!("longer than {} MiB: is it a text file?", LINE >> 20)))?;
+        let text = std::str::from_utf8(line).map_err(|_| wrong("not valid UTF-8"))?;
+        Ok(Some(text.to_string()))
     }
 
     /// Reads more. Returns whether anything arrived.
     fn read(&mut self) -> Result<bool, Error> {
-        self.bytes.drain(..self.at);
-        self.searched -= self.at;
-        self.at = 0;
-        let begin = self.bytes.len();
-        self.bytes.resize(begin + BLOCK, 0);
-        let read = match &mut self.from {
-            None => Read::End,
-            Some(From::Stdin(stdin)) => stdin.read(&mut self.bytes[begin..])?,
-            Some(From::File { file, .. }) => match std::io::Read::read(file, &mut self.bytes[begin..]) {
-                Ok(0) => Read::End,
-                Ok(count) => Read::Bytes(count),
-                Err(error) => {
-                    return Err(Error::with_source(format!("cannot read {}", self.path.display()), error));
-                }
-            },
-        };
-        let count = if let Read::Bytes(count) = read { count } else { 0 };
-        self.bytes.truncate(begin + count);
-        self.ended |= matches!(read, Read::End);
-        Ok(!matches!(read, Read::Nothing))
+        let mut found = Read::End;
+        self.buffer.fill(|bytes| {
+            found = match &mut self.from {
+                None => Read::End,
+                Some(From::Stdin(stdin)) => stdin.read(bytes)?,
+                Some(From::File { file, .. }) => match std::io::Read::read(file, bytes) {
+                    Ok(0) => Read::End,
+                    Ok(count) => Read::Bytes(count),
+                    Err(error) => {
+                        let text = format!("cannot read {}", self.path.display());
+                        return Err(Error::with_source(text, error));
+                    }
+                },
+            };
+            Ok(if let Read::Bytes(count) = found { count } else { 0 })
+        })?;
+        if matches!(found, Read::End) {
+            self.ended = true;
+            self.buffer.end();
+        }
+        Ok(!matches!(found, Read::Nothing))
     }
 }
 
@@ -245,7 +221,7 @@ impl Operator for TextSource {
         if let Some(From::Stdin(stdin)) = self.from.take()
             && !self.ended
         {
-            stdin.lose_unread(self.bytes.len() - self.at, ending, cx);
+            stdin.lose_unread(self.buffer.rest(), ending, cx);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use onbeat_runtime::{Context, Error};
 use std::marker::PhantomData;
 
 /// Converts samples to bytes and back.
-pub(super) struct WireCodec<T> {
+pub(crate) struct WireCodec<T> {
     coding: Coding,
     pub format: SampleFormat,
     lost: crate::format::Lost,
