@@ -1,5 +1,6 @@
 //! The clock of a receiver: finds the middles of symbols in a waveform.
 
+use crate::phase_loops::LoopGains;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Mul};
@@ -85,13 +86,11 @@ fn finite_or_zero(x: f32) -> f32 {
 
 impl SymbolClock {
     pub fn new(settings: ClockSettings) -> Self {
-        // Rice, Digital Communications, appendix C: gains of a proportional and integrating loop.
-        let theta = settings.bandwidth / (DAMPING + 0.25 / DAMPING);
-        let below = 1.0 + 2.0 * DAMPING * theta + theta * theta;
+        let gains = LoopGains::new(settings.bandwidth, DAMPING);
         SymbolClock {
             settings,
-            phase_gain: 4.0 * DAMPING * theta / below,
-            rate_gain: 4.0 * theta * theta / below,
+            phase_gain: gains.phase,
+            rate_gain: gains.step,
             period: settings.period,
             next: settings.period / 2.0,
             is_between: true,

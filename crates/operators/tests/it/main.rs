@@ -36,6 +36,7 @@ mod not_finite;
 mod packets;
 mod parameters;
 mod periods;
+mod phase_loops;
 mod portions;
 mod receiver;
 mod recording;
