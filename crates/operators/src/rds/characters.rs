@@ -19,7 +19,7 @@ pub(super) fn character(code: u8) -> char {
         0x5e => '―',
         0x60 => '‖',
         0x7e => '¯',
-        0x20..0x7f => char::from(code),
+        0x20..=0x7e => char::from(code),
         0x80.. => UPPER[usize::from(code - 0x80) / 16].chars().nth(usize::from(code % 16)).unwrap_or(' '),
         _ => ' ',
     }

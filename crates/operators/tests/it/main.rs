@@ -32,6 +32,7 @@ mod lines;
 mod measures;
 mod mode_s;
 mod mode_s_feed;
+mod multiplex;
 mod not_finite;
 mod packets;
 mod parameters;
