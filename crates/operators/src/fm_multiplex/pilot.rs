@@ -15,7 +15,7 @@ const RANGE_HZ: f64 = 10.0;
 /// Rate of corrections, at least.
 const CORRECTED_HZ: f64 = 8e3;
 
-/// Time in which the lock is judged, and in which left and right go apart, in seconds.
+/// Length of the windows in which the lock is judged, and time in which left and right go apart, in seconds.
 const JUDGED_S: f64 = 0.05;
 const BLEND_S: f64 = 0.02;
 

@@ -5,7 +5,9 @@ use crate::check;
 use crate::dsp::{FirDecimator, LowPass, not_finite};
 use crate::found::time_ns;
 use num_complex::Complex;
-use onbeat_runtime::{Chunk, Context, Ending, Error, Hertz, Input, Kernel, Operator, Output, Stamp, Step, operator};
+use onbeat_runtime::{
+    Chunk, Context, Ending, Error, Hertz, Input, Kernel, Operator, Output, Stamp, Step, operator,
+};
 use std::collections::VecDeque;
 
 /// Lowest sample rate: the difference of left and right reaches up to 53 kHz.
@@ -181,7 +183,8 @@ impl FmStereo {
         let (Some(mut left), Some(mut right)) = (self.left.chunk(cx), self.right.chunk(cx)) else {
             return Ok(false);
         };
-        let (to_left, to_right) = (left.edit_unique().unwrap_or_default(), right.edit_unique().unwrap_or_default());
+        let (to_left, to_right) =
+            (left.edit_unique().unwrap_or_default(), right.edit_unique().unwrap_or_default());
         let room = to_left.len().min(to_right.len());
         let mut count = 0;
         while count < room {
@@ -268,19 +271,23 @@ impl Operator for FmStereo {
         if was_ending && !self.is_ending {
             return Ok(if self.send_changes(cx)? { Step::Done } else { Step::Again });
         }
-        let is_idle = self.held.is_none() && !self.stage.as_ref().is_some_and(has_more) && self.send_changes(cx)?;
+        let is_idle =
+            self.held.is_none() && !self.stage.as_ref().is_some_and(has_more) && self.send_changes(cx)?;
         Ok(if is_idle && !self.input.is_ended(cx) { Step::Wait } else { Step::Again })
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        let Some(stage) = self.stage.as_ref().filter(|stage| ending != Ending::Failed && stage.taken > 0) else {
+        let Some(stage) = self.stage.as_ref().filter(|stage| ending != Ending::Failed && stage.taken > 0)
+        else {
             return Ok(());
         };
         let percent = 100.0 * stage.in_stereo as f64 / stage.taken as f64;
         let (hertz, amplitude) = (stage.pilot.frequency_hz(), stage.pilot.amplitude());
         cx.note(match stage.in_stereo {
             0 => "no pilot: left and right are the same".to_string(),
-            _ => format!("a pilot for {percent:.1} % of the time, at {hertz:.2} Hz with an amplitude of {amplitude:.4}"),
+            _ => format!(
+                "a pilot for {percent:.1} % of the time, at {hertz:.2} Hz with an amplitude of {amplitude:.4}"
+            ),
         });
         if let Some(note) = not_finite(stage.not_finite, "counted as 0") {
             cx.note(note);

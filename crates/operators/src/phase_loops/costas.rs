@@ -11,7 +11,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
 /// Mean power over this many inverse bandwidths of the loop.
 const LEVEL: f64 = 0.5;
 
-/// The lock is judged over this many inverse bandwidths of the loop.
+/// The lock is judged in windows of this many inverse bandwidths of the loop.
 const JUDGED: f64 = 4.0;
 
 /// Most weight of a sample in the phase error.

@@ -152,7 +152,8 @@ impl<T: LoopSample, L: CarrierLoop<T>> LoopDriver<T, L> {
             None => Ok(None),
         };
         // Chunks for all outputs or for none: one that is held while the store is empty is missing elsewhere.
-        let all = (chunk_for(ports.out, cx), reference, chunk_for(ports.frequency, cx), chunk_for(ports.error, cx));
+        let all =
+            (chunk_for(ports.out, cx), reference, chunk_for(ports.frequency, cx), chunk_for(ports.error, cx));
         let (Ok(mut out), Ok(mut reference), Ok(mut frequency), Ok(mut error)) = all else {
             self.held = Some((chunk, used));
             return Ok(false);
@@ -164,7 +165,12 @@ impl<T: LoopSample, L: CarrierLoop<T>> LoopDriver<T, L> {
             .min(room(frequency.as_ref().map(Chunk::capacity)))
             .min(room(error.as_ref().map(Chunk::capacity)));
         let start = chunk.info().start + used as u64;
-        let to = (samples_of(&mut out), samples_of(&mut reference), samples_of(&mut frequency), samples_of(&mut error));
+        let to = (
+            samples_of(&mut out),
+            samples_of(&mut reference),
+            samples_of(&mut frequency),
+            samples_of(&mut error),
+        );
         self.follow(&chunk[used..used + count], start, to, ports.locked.is_connected());
         let origin = Origin { start, rate_hz: self.rate_hz, used, count, tags: chunk.tags() };
         cx.set_stamp(self.stamp);
@@ -242,7 +248,9 @@ impl<T: LoopSample, L: CarrierLoop<T>> LoopDriver<T, L> {
         let lock = match times {
             0 => format!("never locked; the frequency was {frequency_hz} Hz at the end"),
             1 => format!("locked for {percent:.1} % of the samples; {frequency_hz} Hz at the end"),
-            _ => format!("locked {times} times, for {percent:.1} % of the samples; {frequency_hz} Hz at the end"),
+            _ => format!(
+                "locked {times} times, for {percent:.1} % of the samples; {frequency_hz} Hz at the end"
+            ),
         };
         cx.note(lock);
         if let Some(note) = not_finite(self.not_finite, "counted as 0") {

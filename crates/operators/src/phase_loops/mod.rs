@@ -15,8 +15,8 @@ mod pll;
 mod tracker;
 
 pub use costas::Costas;
-pub use driver::LoopSample;
 pub(crate) use costas::CostasDetector;
+pub use driver::LoopSample;
 pub(crate) use lock::LockDetector;
 pub use pll::{CarrierSample, Pll};
 pub(crate) use tracker::{LoopGains, PhaseTracker};

@@ -11,6 +11,9 @@ use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 /// Bandwidth of the low-pass in front of the phase detector, in bandwidths of the loop.
 const ARM: f64 = 10.0;
 
+/// The lock is judged in windows of this many inverse bandwidths of the loop.
+const JUDGED: f64 = 3.0;
+
 /// Most bandwidth, as a share of the sample rate; of real samples, also as a share of the frequency.
 pub(super) const MOST_BANDWIDTH: f64 = 0.1;
 
@@ -151,7 +154,7 @@ impl PllCore {
         let bandwidth = band.bandwidth_hz / rate_hz;
         Ok(PllCore {
             tracker: band.tracker(damping, rate_hz),
-            lock: LockDetector::new(1.0 / bandwidth, (0.7, 0.5)),
+            lock: LockDetector::new(JUDGED / bandwidth, (0.7, 0.5)),
             arm: Complex::default(),
             arm_share: 1.0 - (-TAU * ARM * bandwidth).exp(),
             rate_hz,

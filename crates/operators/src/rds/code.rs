@@ -14,9 +14,12 @@ const OFFSET_C2: u32 = 0x350;
 
 /// The remainder of a block, divided by the generator. That of a right block is its offset word.
 pub(super) fn remainder(block: u32) -> u32 {
-    (10..BLOCK).rev().fold(block, |rest, bit| {
-        if rest >> bit & 1 == 1 { rest ^ GENERATOR << (bit - 10) } else { rest }
-    })
+    (10..BLOCK).rev().fold(
+        block,
+        |rest, bit| {
+            if rest >> bit & 1 == 1 { rest ^ GENERATOR << (bit - 10) } else { rest }
+        },
+    )
 }
 
 /// Place in a group of the block that has this remainder.
@@ -40,9 +43,22 @@ mod tests {
     #[test]
     fn check_words_are_those_of_the_standard() {
         let rows = [
-            0b00_0111_0111, 0b10_1110_0111, 0b11_1010_1111, 0b11_0000_1011, 0b11_0101_1001, 0b11_0111_0000,
-            0b01_1011_1000, 0b00_1101_1100, 0b00_0110_1110, 0b00_0011_0111, 0b10_1100_0111, 0b11_1011_1111,
-            0b11_0000_0011, 0b11_0101_1101, 0b11_0111_0010, 0b01_1011_1001,
+            0b00_0111_0111,
+            0b10_1110_0111,
+            0b11_1010_1111,
+            0b11_0000_1011,
+            0b11_0101_1001,
+            0b11_0111_0000,
+            0b01_1011_1000,
+            0b00_1101_1100,
+            0b00_0110_1110,
+            0b00_0011_0111,
+            0b10_1100_0111,
+            0b11_1011_1111,
+            0b11_0000_0011,
+            0b11_0101_1101,
+            0b11_0111_0010,
+            0b01_1011_1001,
         ];
         for (row, check) in rows.iter().enumerate() {
             assert_eq!(remainder(1 << (25 - row)), *check, "row {row}");

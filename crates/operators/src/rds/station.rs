@@ -9,8 +9,11 @@ struct PartedText {
     codes: Vec<u8>,
     /// Characters of a part.
     part: usize,
-    /// Parts that came since the text was last complete, as bits.
+    /// Parts of this text that came, and those that came since it was last complete, as bits.
+    known: u64,
     seen: u64,
+    /// How many parts came in a row before the text began again the last time.
+    short: u32,
 }
 
 /// Ends a text before its last part.
@@ -18,23 +21,25 @@ const END: u8 = 0x0d;
 
 impl PartedText {
     fn new(characters: usize, part: usize) -> Self {
-        PartedText { codes: vec![b' '; characters], part, seen: 0 }
+        PartedText { codes: vec![b' '; characters], part, known: 0, seen: 0, short: 0 }
     }
 
     fn clear(&mut self) {
         self.codes.fill(b' ');
-        self.seen = 0;
+        (self.known, self.seen, self.short) = (0, 0, 0);
     }
 
-    /// Puts a part in its place. One that differs from what was there makes a new text of it.
+    /// Puts a part in its place. If it differs from what was there, it is one of a new text.
     fn put(&mut self, number: usize, codes: &[u8]) {
-        let Some(place) = self.codes.get_mut(number * self.part..).and_then(|rest| rest.get_mut(..self.part)) else {
+        let place = number * self.part..(number + 1) * self.part;
+        if place.end > self.codes.len() {
             return;
-        };
-        if place != codes {
-            place.copy_from_slice(codes);
-            self.seen = 0;
         }
+        if self.known >> number & 1 == 1 && self.codes[place.clone()] != *codes {
+            self.clear();
+        }
+        self.codes[place].copy_from_slice(codes);
+        self.known |= 1 << number;
         self.seen |= 1 << number;
     }
 
@@ -54,14 +59,16 @@ impl PartedText {
         Some(self.up_to_end())
     }
 
-    /// The text, if its first parts have come and the others are not sent. To be asked when it begins again.
+    /// The text, if as many of its first parts have come as the last time, and no others. To be asked when the
+    /// text begins again: some stations do not send the blanks behind a short one.
     fn take_short(&mut self) -> Option<String> {
         let count = self.seen.trailing_ones();
-        if count < 2 || count != self.seen.count_ones() {
+        if count != self.seen.count_ones() || count != std::mem::replace(&mut self.short, count) || count < 2
+        {
             return None;
         }
         self.codes[count as usize * self.part..].fill(b' ');
-        self.seen = 0;
+        (self.known, self.seen) = (self.seen, 0);
         Some(self.up_to_end())
     }
 
@@ -87,7 +94,9 @@ impl FrequencyList {
         for code in word.to_be_bytes() {
             match code {
                 // This code before another one says that that one is not on FM.
-                _ if std::mem::take(&mut self.is_other_band) => self.announced = self.announced.saturating_sub(1),
+                _ if std::mem::take(&mut self.is_other_band) => {
+                    self.announced = self.announced.saturating_sub(1)
+                }
                 1..=204 if self.announced > 0 => self.hundred_khz.push(875 + u16::from(code)),
                 225..=249 => *self = FrequencyList { announced: usize::from(code - 224), ..Self::default() },
                 250 => self.is_other_band = true,
@@ -184,7 +193,13 @@ impl Station {
     }
 
     /// Takes a part of the radio text.
-    fn take_text(&mut self, second: u16, third: Option<u16>, fourth: Option<u16>, is_b: bool) -> Option<String> {
+    fn take_text(
+        &mut self,
+        second: u16,
+        third: Option<u16>,
+        fourth: Option<u16>,
+        is_b: bool,
+    ) -> Option<String> {
         let flag = Some(second >> 4 & 1 == 1);
         if std::mem::replace(&mut self.text_flag, flag) != flag {
             self.text.iter_mut().for_each(PartedText::clear);

@@ -80,7 +80,12 @@ fn station() -> Vec<Words> {
         if round == 1 {
             let (day, hour, minute) = (61_372u32, 23u32, 45u16);
             let third = (day << 1 | hour >> 4) as u16;
-            groups.push([0xd392, 0x4540 | (day >> 15) as u16, third, (hour as u16 & 15) << 12 | minute << 6 | 5]);
+            groups.push([
+                0xd392,
+                0x4540 | (day >> 15) as u16,
+                third,
+                (hour as u16 & 15) << 12 | minute << 6 | 5,
+            ]);
             groups.push([0xd392, 0xa540, 0x4a41, 0x5a5a]);
             groups.push([0xd392, 0xa541, 0x2020, 0x2020]);
             groups.push([0xd392, 0xfd50, 0xd392, 0xffff]);
@@ -115,6 +120,19 @@ fn fields_of_groups() {
     assert_eq!(found.iter().find(|line| line["group"] == "15B").unwrap()["ta"], true);
     assert!(found.iter().all(|line| line["wrong_blocks"] == 0.0 && line.get("corrected_bits").is_none()));
     assert!(seen.notes()[0].contains("0 groups were lost; synchronised 1 times"), "{:?}", seen.notes());
+}
+
+#[test]
+fn a_text_without_an_end_comes_when_it_begins_again() {
+    let parts = [[0x5368, 0x6f72], [0x7420, 0x7465], [0x7874, 0x2062]];
+    let round = |_| parts.iter().zip(0..).map(|([third, fourth], at)| [0xd392, 0x2000 | at, *third, *fourth]);
+    let mut groups: Vec<Words> = (0..4).flat_map(round).collect();
+    // Another text, of version B, by its flag.
+    groups.extend([[0xd392, 0x2810, 0xd392, 0x4e65], [0xd392, 0x2811, 0xd392, 0x770d]]);
+    let samples = PLAIN.received(&PLAIN.rds(&symbols(&bits(&groups))));
+    let found = lines(&trial("", samples, PLAIN.rate_hz).run());
+    let texts: Vec<_> = found.iter().filter_map(|line| line["rt"].as_str()).collect();
+    assert_eq!(texts, ["Short text b", "Short text b", "New"]);
 }
 
 #[test]
@@ -165,7 +183,10 @@ fn a_gap_ends_and_begins_the_groups() {
     let found = seen.messages::<String>("out");
     let sent: Vec<String> = groups.iter().map(hex).collect();
     let right = sent.iter().filter(|group| found.contains(group)).count();
-    assert!(right >= 14 && found.iter().all(|group| sent.contains(group) || group.contains("----")), "{found:?}");
+    assert!(
+        right >= 14 && found.iter().all(|group| sent.contains(group) || group.contains("----")),
+        "{found:?}"
+    );
     assert!(seen.notes()[0].contains("synchronised 2 times"), "{:?}", seen.notes());
 }
 
@@ -185,10 +206,17 @@ fn bad_samples_are_counted_and_rates_are_checked() {
         samples[at] = bad;
     }
     let seen = trial("format = 'hex'", samples, PLAIN.rate_hz).run();
-    assert!(seen.notes()[0].starts_with("2 samples were not finite and counted as 0; "), "{:?}", seen.notes());
+    assert!(
+        seen.notes()[0].starts_with("2 samples were not finite and counted as 0; "),
+        "{:?}",
+        seen.notes()
+    );
     assert!(seen.messages::<String>("out").contains(&hex(&groups[7])));
     for rate_hz in [48e3, 4e6] {
         let said = trial("", vec![0.0; 100], rate_hz).failure();
-        assert!(said.contains(&format!("{rate_hz} Hz")) && said.contains("from 120000 to 3000000 Hz"), "{said}");
+        assert!(
+            said.contains(&format!("{rate_hz} Hz")) && said.contains("from 120000 to 3000000 Hz"),
+            "{said}"
+        );
     }
 }
