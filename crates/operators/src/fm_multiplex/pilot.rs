@@ -22,6 +22,10 @@ const BLEND_S: f64 = 0.02;
 /// Quality from which on there is a pilot, and below which there is none.
 const THRESHOLDS: (f64, f64) = (0.5, 0.35);
 
+/// Least amplitude of a pilot, as a share of the level of the whole input: what is left of the sound behind the
+/// filter is not a pilot.
+const LEAST: f64 = 0.01;
+
 /// Follows the pilot, and knows how far left and right may go apart.
 ///
 /// The input, turned back by the reference, passes a low-pass that stops all but the pilot, and is decimated. Each
@@ -97,13 +101,16 @@ impl PilotLoop {
     /// Corrects the reference by the samples since the last time.
     fn correct(&mut self) {
         let mut found = [Complex::new(0.0, 0.0); 2];
+        let power = self.turned.iter().map(|x| f64::from(x.norm_sqr())).sum::<f64>() / self.factor as f64;
+        // The filter's output has half of the pilot's amplitude.
+        let least = LEAST / 2.0 * power.sqrt();
         let made = self.filter.process(&self.turned, &mut found).produced;
         self.turned.clear();
         self.tracker.turn(self.factor as f64);
         for pilot in &found[..made] {
             let (re, size) = (f64::from(pilot.re), f64::from(pilot.norm()));
             self.tracker.correct(angle(pilot.re, pilot.im).into());
-            let is_locked = self.lock.push(re, size);
+            let is_locked = self.lock.push(re, size.max(least));
             self.blend += (f64::from(u8::from(is_locked)) - self.blend) * self.blend_share;
             if is_locked {
                 self.amplitude += (2.0 * re - self.amplitude) * self.amplitude_share;

@@ -80,7 +80,7 @@ fn without_a_pilot_both_are_the_sum() {
     assert_eq!(seen.messages::<f64>("pilot"), [] as [f64; 0]);
     let seen = trial("mono = true", STATION.received(&samples), 240e3).run();
     assert!(seen.samples::<f32>("left") == seen.samples::<f32>("right"));
-    assert!(seen.notes()[0].starts_with("a pilot for 9"), "{:?}", seen.notes());
+    assert!(seen.notes()[0].starts_with("a pilot for 89.9 %"), "{:?}", seen.notes());
     assert!(seen.notes()[0].contains("at 19000.0") && seen.notes()[0].contains("amplitude of 0.1000"));
 }
 
