@@ -22,14 +22,14 @@ const BLEND_S: f64 = 0.02;
 /// Quality from which on there is a pilot, and below which there is none.
 const THRESHOLDS: (f64, f64) = (0.5, 0.35);
 
-/// Least amplitude of a pilot, as a share of the level of the whole input: what is left of the sound behind the
-/// filter is not a pilot.
+/// Least amplitude of a pilot, as a share of the level of the whole input: what is left of the sound behind
+/// the filter is not a pilot.
 const LEAST: f64 = 0.01;
 
 /// Follows the pilot, and knows how far left and right may go apart.
 ///
-/// The input, turned back by the reference, passes a low-pass that stops all but the pilot, and is decimated. Each
-/// of its samples corrects the reference.
+/// The input, turned back by the reference, passes a low-pass that stops all but the pilot, and is decimated.
+/// Each of its samples corrects the reference.
 #[derive(Debug, Clone)]
 pub(super) struct PilotLoop {
     tracker: PhaseTracker,

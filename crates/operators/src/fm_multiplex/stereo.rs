@@ -106,8 +106,8 @@ impl StereoStage {
             self.not_finite += u64::from(!x.is_finite());
             let x = if x.is_finite() { x.clamp(-LOUDEST, LOUDEST) } else { 0.0 };
             let (reference, blend) = self.pilot.push(x);
-            // The pilot is a sine and the reference a cosine in phase with it, so the subcarrier, a sine of twice
-            // the pilot's angle, is minus the sine of twice the reference's.
+            // The pilot is a sine and the reference a cosine in phase with it, so the subcarrier, a sine of
+            // twice the pilot's angle, is minus the sine of twice the reference's.
             let subcarrier = -2.0 * reference.re * reference.im;
             let difference = if self.is_mono { 0.0 } else { 2.0 * subcarrier * x * blend };
             self.waiting.push(Complex::new(x, difference));

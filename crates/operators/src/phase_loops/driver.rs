@@ -79,7 +79,7 @@ fn samples_of<T: Sample>(chunk: &mut Option<Chunk<T>>) -> &mut [T] {
 }
 
 /// Where samples come from: their position and rate, and their tags.
-struct Origin<'t> {
+struct LoopOrigin<'t> {
     start: u64,
     rate_hz: f64,
     used: usize,
@@ -87,7 +87,7 @@ struct Origin<'t> {
     tags: &'t [Tag],
 }
 
-impl Origin<'_> {
+impl LoopOrigin<'_> {
     fn send<T: Sample>(
         &self,
         output: &mut Output<Chunk<T>>,
@@ -172,7 +172,7 @@ impl<T: LoopSample, L: CarrierLoop<T>> LoopDriver<T, L> {
             samples_of(&mut error),
         );
         self.follow(&chunk[used..used + count], start, to, ports.locked.is_connected());
-        let origin = Origin { start, rate_hz: self.rate_hz, used, count, tags: chunk.tags() };
+        let origin = LoopOrigin { start, rate_hz: self.rate_hz, used, count, tags: chunk.tags() };
         cx.set_stamp(self.stamp);
         origin.send(ports.out, out, cx)?;
         if let Some(output) = &mut ports.reference {

@@ -1,7 +1,7 @@
 //! The line of text that a group becomes.
 
 use super::group::RdsGroup;
-use super::station::{Station, StationNews};
+use super::station::{RdsStation, StationNews};
 use serde::Serialize;
 
 /// How groups are written.
@@ -93,12 +93,12 @@ fn is_zero(value: &u32) -> bool {
 /// Writes groups.
 pub(super) struct LineWriter {
     format: RdsFormat,
-    station: Station,
+    station: RdsStation,
 }
 
 impl LineWriter {
     pub fn new(format: RdsFormat) -> Self {
-        LineWriter { format, station: Station::new() }
+        LineWriter { format, station: RdsStation::new() }
     }
 
     /// Writes a group as a line without a line break.

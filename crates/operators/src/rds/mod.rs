@@ -1,7 +1,7 @@
 //! RDS: data of FM stations, from the multiplex to text.
 //!
-//! [`RdsDecode`] is the whole receiver: `rds.decode`. The formats are those of IEC 62106. `ci/multiplex` compares
-//! the receiver with GNU Radio.
+//! [`RdsDecode`] is the whole receiver: `rds.decode`. The formats are those of IEC 62106. `ci/multiplex`
+//! compares the receiver with GNU Radio.
 
 mod characters;
 mod code;

@@ -107,8 +107,8 @@ impl Operator for RdsDecode {
     }
 }
 
-/// Taps of the matched filter: the square root of a raised cosine with a roll-off of 1, which the standard has
-/// in the transmitter and in the receiver.
+/// Taps of the matched filter: the square root of a raised cosine with a roll-off of 1, which the standard
+/// has in the transmitter and in the receiver.
 fn matched_taps(rate_hz: f64) -> Vec<f32> {
     let chip = rate_hz / CHIP_HZ;
     let tap = |n: usize| {

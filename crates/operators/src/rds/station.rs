@@ -59,8 +59,8 @@ impl PartedText {
         Some(self.up_to_end())
     }
 
-    /// The text, if as many of its first parts have come as the last time, and no others. To be asked when the
-    /// text begins again: some stations do not send the blanks behind a short one.
+    /// The text, if as many of its first parts have come as the last time, and no others. To be asked when
+    /// the text begins again: some stations do not send the blanks behind a short one.
     fn take_short(&mut self) -> Option<String> {
         let count = self.seen.trailing_ones();
         if count != self.seen.count_ones() || count != std::mem::replace(&mut self.short, count) || count < 2
@@ -125,7 +125,7 @@ pub(super) struct StationNews {
 
 /// Puts the groups of a station together.
 #[derive(Debug)]
-pub(super) struct Station {
+pub(super) struct RdsStation {
     programme: Option<u16>,
     name: PartedText,
     /// Radio text in groups of version A and of version B.
@@ -136,9 +136,9 @@ pub(super) struct Station {
     frequencies: FrequencyList,
 }
 
-impl Station {
+impl RdsStation {
     pub fn new() -> Self {
-        Station {
+        RdsStation {
             programme: None,
             name: PartedText::new(8, 2),
             text: [PartedText::new(64, 4), PartedText::new(32, 2)],
@@ -154,7 +154,7 @@ impl Station {
         if let Some(programme) = group.programme()
             && self.programme != Some(programme)
         {
-            *self = Station { programme: Some(programme), ..Station::new() };
+            *self = RdsStation { programme: Some(programme), ..RdsStation::new() };
         }
         let mut news = StationNews::default();
         let (Some(of), Some(second)) = (group.group_type(), group.word(1)) else { return news };

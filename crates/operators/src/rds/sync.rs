@@ -227,8 +227,8 @@ impl GroupSearch {
         Some(RdsBlock { word: ((self.bits ^ pattern) >> 10) as u16, corrected })
     }
 
-    /// The bits to change so that the remainder changes by `rest`: those of the weakest symbol, or of one of the
-    /// next two. A wrong symbol makes two neighbouring bits wrong, or one at an end of the block.
+    /// The bits to change so that the remainder changes by `rest`: those of the weakest symbol, or of one of
+    /// the next two. A wrong symbol makes two neighbouring bits wrong, or one at an end of the block.
     fn weak_pattern(&self, rest: u32) -> Option<u32> {
         let size = |ago: usize| self.symbol(ago).value.abs();
         let mean = (0..BLOCK).map(size).sum::<f32>() / BLOCK as f32;

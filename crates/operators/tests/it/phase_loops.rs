@@ -52,8 +52,8 @@ fn the_loop_is_its_linear_model() {
         (500, 0.002_344_5),
         (1000, -0.000_254_5),
     ];
-    // A tenth of the steps of the model, 0.1 radians and 5 Hz, so that the loop is linear, after a carrier that
-    // fills the low-pass.
+    // A tenth of the steps of the model, 0.1 radians and 5 Hz, so that the loop is linear, after a carrier
+    // that fills the low-pass.
     let before = || (0..1000).map(|_| unit(0.0));
     let by_step: Vec<_> = before().chain((0..2000).map(|_| unit(0.01))).collect();
     let ramp_angle = |n| TAU * 0.5 / RATE_HZ * f64::from(n);

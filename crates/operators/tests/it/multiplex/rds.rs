@@ -68,7 +68,8 @@ fn station() -> Vec<Words> {
     let mut groups = Vec::new();
     for round in 0..3 {
         for at in 0..4u16 {
-            // Traffic programme and announcement, type 10, music; AF: two on FM, 87.6 and 107.9, and one on AM.
+            // Traffic programme and announcement, type 10, music; AF: two on FM, 87.6 and 107.9, and one on
+            // AM.
             let frequencies = [0xe301, 0xfa10, 0xcccd, 0xcdcd][usize::from(at)];
             groups.push([0xd392, 0x0558 | at, frequencies, two(name, at.into())]);
         }
