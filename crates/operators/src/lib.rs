@@ -125,7 +125,7 @@
 //! | `mode_s.null` | frames → | discards frames |
 //! | `afsk.decode` | real → text | receives packets (AX.25, APRS) from audio: [`packet::AfskDecode`] |
 //! | `afsk.demod` | real | which of two tones is stronger: [`packet::AfskDemod`] |
-//! | `symbol.sync` | real | one sample per symbol: [`symbols::SymbolSync`] |
+//! | `symbol.sync`, `symbol.sync.complex` | real, complex | one sample per symbol: [`symbols::SymbolSync`] |
 //! | `ax25.decode` | real → text | decodes AX.25 frames in symbols: [`packet::Ax25Decode`] |
 //! | `pocsag.decode` | real → text | receives pages from audio: [`pocsag::PocsagDecode`] |
 //! | `rds.decode` | real → text | receives the data of an FM station from its multiplex: [`rds::RdsDecode`] |

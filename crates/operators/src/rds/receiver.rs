@@ -188,7 +188,7 @@ impl Subcarrier {
         let Some(strobe) = self.clock.push(turned.re as f32) else { return };
         let Some(symbol) = self.pairs.push(strobe.value) else { return };
         // From the middle of the second chip to the start of the symbol.
-        let middle = (self.taken - 1) as f64 - Strobe::BEHIND as f64 + strobe.fraction;
+        let middle = (self.taken - 1) as f64 - Strobe::<f32>::BEHIND as f64 + strobe.fraction;
         self.groups.push(symbol, (middle / self.rate_hz - 1.5 / CHIP_HZ).max(0.0), found);
         let is_tracking = self.groups.is_locked();
         if is_tracking != std::mem::replace(&mut self.is_tracking, is_tracking) {
@@ -274,7 +274,7 @@ impl Finder for RdsSearch {
             }
             self.receive(&filtered[..made]);
         }
-        self.receive(&[zero; Strobe::BEHIND as usize]);
+        self.receive(&[zero; Strobe::<f32>::BEHIND as usize]);
     }
 
     fn note(&self) -> Option<String> {

@@ -243,3 +243,34 @@ fn limits_are_told() {
     let error = registry().operator("costas", "order = 3\nbandwidth = 20").err().unwrap().to_string();
     assert!(error.contains("`order` is 3: it must be 2, 4 or 8"), "{error}");
 }
+
+#[test]
+fn symbols_of_both_parts_are_timed_together() {
+    // QPSK in pulses of the form of a triangle, 0.2 % too fast, 7.3 samples a symbol, with noise.
+    let mut dice = Dice::new(15);
+    let sent: Vec<Complex<f32>> =
+        (0..1500).map(|_| unit(TAU * (0.125 + 0.25 * f64::from(dice.bits() % 4)))).collect();
+    let period = 7.3 / 1.002;
+    let sample = |n: usize| {
+        let t = n as f64 / period;
+        let (at, share) = (t as usize, t.fract() as f32);
+        sent[at.min(1499)] * (1.0 - share) + sent[(at + 1).min(1499)] * share + noise(&mut dice, 0.1)
+    };
+    let samples: Vec<_> = (0..(1499.0 * period) as usize).map(sample).collect();
+    let parameters = format!("symbol_rate = {}\nbandwidth = 0.02", RATE_HZ / 7.3);
+    for detector in ["zero-crossing", "gardner", "mueller-muller"] {
+        let parameters = format!("{parameters}\ndetector = '{detector}'");
+        let out = run("symbol.sync.complex", &parameters, samples.clone()).samples::<Complex<f32>>("out");
+        let quadrant = |x: &Complex<f32>| (x.re > 0.0, x.im > 0.0);
+        // The first symbol taken can be any of the first ones.
+        let wrong = |offset: usize| {
+            (300..1400).filter(|at| quadrant(&out[at - offset]) != quadrant(&sent[*at])).count()
+        };
+        assert_eq!((0..4).map(wrong).min(), Some(0), "{detector}");
+    }
+    let some = samples[..600].to_vec();
+    cuts(|| {
+        let feed = Feed::samples(some.clone()).rate(RATE_HZ);
+        Trial::kind(&registry(), "symbol.sync.complex", &parameters).feed("in", feed)
+    });
+}
