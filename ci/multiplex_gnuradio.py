@@ -1,7 +1,9 @@
-"""Receivers of GNU Radio and gr-rds as programs: multiplex_gnuradio.py rds FILE RATE, stereo FILE RATE OUT, or encode COUNT.
+"""Receivers of GNU Radio and gr-rds as programs: multiplex_gnuradio.py rds FILE RATE, stereo FILE RATE OUT, encode COUNT, or
+loop ORDER BANDWIDTH FILE OUT.
 
 FILE has real samples as 32-bit floats. `encode` prints the bits of groups of the encoder in gr-rds as one line; `rds` prints each group as four blocks in hexadecimal digits; `stereo` writes left and right,
-interleaved, at 48 kHz. The chain of `rds` is that of the receiver in gr-rds.
+interleaved, at 48 kHz. `loop` turns complex samples back by the phase of their carrier: a PLL for the order 1, else a Costas loop; the
+bandwidth is as GNU Radio has it. The chain of `rds` is that of the receiver in gr-rds.
 """
 
 import sys
@@ -83,7 +85,16 @@ def encode(count: int) -> None:
     print("bits", "".join(map(str, sink.data())))
 
 
-if sys.argv[1] == "encode":
+def loop(order: int, bandwidth: float, path: str, out: str) -> None:
+    top = gr.top_block()
+    kind = analog.pll_carriertracking_cc(bandwidth, 0.05, -0.05) if order == 1 else digital.costas_loop_cc(bandwidth, order)
+    top.connect(blocks.file_source(gr.sizeof_gr_complex, path), kind, blocks.file_sink(gr.sizeof_gr_complex, out))
+    top.run()
+
+
+if sys.argv[1] == "loop":
+    loop(int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:6])
+elif sys.argv[1] == "encode":
     encode(int(sys.argv[2]))
 elif sys.argv[1] == "rds":
     receive(sys.argv[2], float(sys.argv[3]))

@@ -78,6 +78,14 @@ fn samples_of<T: Sample>(chunk: &mut Option<Chunk<T>>) -> &mut [T] {
     chunk.as_mut().and_then(Chunk::edit_unique).unwrap_or_default()
 }
 
+/// Samples of the outputs to write; those of an output that is not connected are empty.
+struct LoopSlices<'s> {
+    out: &'s mut [Complex<f32>],
+    reference: &'s mut [Complex<f32>],
+    frequency: &'s mut [f32],
+    error: &'s mut [f32],
+}
+
 /// Where samples come from: their position and rate, and their tags.
 struct LoopOrigin<'t> {
     start: u64,
@@ -165,12 +173,12 @@ impl<T: LoopSample, L: CarrierLoop<T>> LoopDriver<T, L> {
             .min(room(frequency.as_ref().map(Chunk::capacity)))
             .min(room(error.as_ref().map(Chunk::capacity)));
         let start = chunk.info().start + used as u64;
-        let to = (
-            samples_of(&mut out),
-            samples_of(&mut reference),
-            samples_of(&mut frequency),
-            samples_of(&mut error),
-        );
+        let to = LoopSlices {
+            out: samples_of(&mut out),
+            reference: samples_of(&mut reference),
+            frequency: samples_of(&mut frequency),
+            error: samples_of(&mut error),
+        };
         self.follow(&chunk[used..used + count], start, to, ports.locked.is_connected());
         let origin = LoopOrigin { start, rate_hz: self.rate_hz, used, count, tags: chunk.tags() };
         cx.set_stamp(self.stamp);
@@ -187,15 +195,9 @@ impl<T: LoopSample, L: CarrierLoop<T>> LoopDriver<T, L> {
     }
 
     /// Takes samples, and writes to the outputs that are connected.
-    fn follow(
-        &mut self,
-        samples: &[T],
-        start: u64,
-        to: (&mut [Complex<f32>], &mut [Complex<f32>], &mut [f32], &mut [f32]),
-        tells: bool,
-    ) {
+    fn follow(&mut self, samples: &[T], start: u64, to: LoopSlices<'_>, tells: bool) {
         let Some(carrier) = &mut self.carrier else { return };
-        let (out, reference, frequency, error) = to;
+        let LoopSlices { out, reference, frequency, error } = to;
         for (at, x) in samples.iter().enumerate() {
             self.not_finite += u64::from(!x.is_good());
             let point = carrier.push(if x.is_good() { *x } else { T::zeroed() });

@@ -95,7 +95,7 @@ impl FrequencyList {
             match code {
                 // This code before another one says that that one is not on FM.
                 _ if std::mem::take(&mut self.is_other_band) => {
-                    self.announced = self.announced.saturating_sub(1)
+                    self.announced = self.announced.saturating_sub(1);
                 }
                 1..=204 if self.announced > 0 => self.hundred_khz.push(875 + u16::from(code)),
                 225..=249 => *self = FrequencyList { announced: usize::from(code - 224), ..Self::default() },
