@@ -39,7 +39,7 @@ pub struct FmStereo {
     /// 1 when a pilot comes, 0 when it goes.
     #[port(optional)]
     pub pilot: Output<f64>,
-    /// Every how manieth sample is sent; without it, as many as leave a rate of at least 44 kHz.
+    /// Decimation: every `factor`-th sample is sent. Without it, the largest one that leaves at least 44 kHz.
     #[parameter(min = 1, max = 4096)]
     factor: Option<u32>,
     /// Noise bandwidth of the loop that follows the pilot.
