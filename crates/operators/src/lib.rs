@@ -38,6 +38,9 @@
 //! | `quad.demod` | complex → real | frequency demodulation: [`dsp::QuadDemod`] |
 //! | `am.demod` | complex → real | amplitude demodulation: [`dsp::AmDemod`] |
 //! | `ssb.demod` | complex → real | single-sideband demodulation: [`dsp::SsbDemod`] |
+//! | `fm.stereo` | real → `left`, `right`: real, `pilot`: value | left and right of an FM station's multiplex: [`fm_multiplex::FmStereo`] |
+//! | `pll`, `pll.complex` | real, complex → complex | follows the phase of a carrier: [`phase_loops::Pll`] |
+//! | `costas` | complex | follows the phase of a PSK signal: [`phase_loops::Costas`] |
 //! | `iq.balance` | complex | corrects I/Q imbalance: [`dsp::IqBalance`] |
 //! | `dc.block`, `dc.block.complex` | real, complex | removes a constant: [`iir::DcBlock`] |
 //! | `notch`, `notch.complex` | real, complex | stops one frequency: [`iir::Notch`], [`iir::ComplexNotch`] |
@@ -132,9 +135,10 @@
 //! | `mode_s.null` | frames → | discards frames |
 //! | `afsk.decode` | real → text | receives packets (AX.25, APRS) from audio: [`packet::AfskDecode`] |
 //! | `afsk.demod` | real | which of two tones is stronger: [`packet::AfskDemod`] |
-//! | `symbol.sync` | real | one sample per symbol: [`symbols::SymbolSync`] |
+//! | `symbol.sync`, `symbol.sync.complex` | real, complex | one sample per symbol: [`symbols::SymbolSync`] |
 //! | `ax25.decode` | real → text | decodes AX.25 frames in symbols: [`packet::Ax25Decode`] |
 //! | `pocsag.decode` | real → text | receives pages from audio: [`pocsag::PocsagDecode`] |
+//! | `rds.decode` | real → text | receives the data of an FM station from its multiplex: [`rds::RdsDecode`] |
 //! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
 //! | `null.sink`, `null.sink.complex`, `null.sink.bytes`, `count.sink` | real, complex, bytes, numbers → | discards its input: [`NullSink`] |
 //!
@@ -143,10 +147,10 @@
 //! lines of text and pictures.
 //!
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it.
-//! `afsk.demod`, `afsk.decode`, `agc`, `ax25.decode`, `deemphasis`, `equalizer`, `fft`, `mode_s.demod`,
-//! `pocsag.decode`, `quad.demod`, `spectrum`, `squelch` and `symbol.sync` treat such a sample as 0, because
-//! it would spoil more there. These kinds, the file sources and sinks, and `tap` count such samples. The
-//! record gives the number at the end of the run.
+//! `afsk.demod`, `afsk.decode`, `agc`, `ax25.decode`, `costas`, `deemphasis`, `equalizer`, `fft`,
+//! `fm.stereo`, `mode_s.demod`, `pll`, `pocsag.decode`, `quad.demod`, `rds.decode`, `spectrum`, `squelch` and
+//! `symbol.sync` treat such a sample as 0, because it would spoil more there. These kinds, the file sources
+//! and sinks, and `tap` count such samples. The record gives the number at the end of the run.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples. [`recording`]
 //! generates the signal of the FM receiver example.
@@ -169,6 +173,7 @@ pub mod expression;
 mod filters;
 pub mod flow;
 mod flush_timer;
+pub mod fm_multiplex;
 mod format;
 mod found;
 pub mod generators;
@@ -186,8 +191,10 @@ mod null;
 pub mod packet;
 mod part;
 pub mod peaks;
+pub mod phase_loops;
 mod png;
 pub mod pocsag;
+pub mod rds;
 pub mod recording;
 mod sigmf;
 pub mod spectral;
@@ -265,6 +272,7 @@ pub fn registry() -> Registry {
     generators::add_kinds(&mut registry);
     arithmetic::add_kinds(&mut registry);
     flow::add_kinds(&mut registry);
+    fm_multiplex::add_kinds(&mut registry);
     combine::add_kinds(&mut registry);
     control::add_kinds(&mut registry);
     wav_source::add_kinds(&mut registry);
@@ -290,7 +298,9 @@ pub fn registry() -> Registry {
     tables::add_kinds(&mut registry);
     packet::add_kinds(&mut registry);
     peaks::add_kinds(&mut registry);
+    phase_loops::add_kinds(&mut registry);
     pocsag::add_kinds(&mut registry);
+    rds::add_kinds(&mut registry);
     hysteresis::add_kinds(&mut registry);
     expression::add_kinds(&mut registry);
     windowed::add_kinds(&mut registry);

@@ -6,6 +6,8 @@
 mod frames;
 #[path = "it/harness/mod.rs"]
 mod harness;
+#[path = "no_allocation/loops.rs"]
+mod loops;
 #[path = "no_allocation/measures.rs"]
 mod measures;
 #[path = "no_allocation/network.rs"]
@@ -133,6 +135,7 @@ fn nothing_is_allocated_once_samples_flow() {
         filters(folder.path());
         channels(folder.path());
         measures::measures();
+        loops::loops();
         spectra(folder.path());
         frames::images(folder.path());
         tables(folder.path());

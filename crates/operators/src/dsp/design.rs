@@ -86,7 +86,7 @@ pub(super) fn sinc(cutoff: f64, n: usize) -> f64 {
 
 /// Puts Kaiser's window on a symmetric ideal filter, given by its taps from the middle on. The gain is 1 at
 /// the frequency `unity`, in cycles per sample.
-pub(super) fn windowed(
+pub(crate) fn windowed(
     ideal: impl Fn(usize) -> f64,
     half: usize,
     attenuation_db: f64,

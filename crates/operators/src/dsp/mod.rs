@@ -61,6 +61,7 @@ pub use convert::{cf32_le_to_complex, ci8_to_complex, ci16_le_to_complex, cu8_to
 pub use deemphasis::Deemphasis;
 pub use demod::QuadDemod;
 pub use design::LowPass;
+pub(crate) use design::windowed;
 pub use filter_bank::FilterBank;
 pub use fir::{FirDecimator, FirMethod};
 pub use fir_bands::{BandPass, BandStop, HighPass};

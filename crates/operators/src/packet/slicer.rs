@@ -68,7 +68,7 @@ impl ToneSlicer {
     pub fn push(&mut self, recent: &RecentTones, rate_hz: f64, mut found: impl FnMut(HdlcFrame<'_>, f64)) {
         let difference = recent.mark[3].norm() - self.gain * recent.space[3].norm();
         let Some(Strobe { value, fraction }) = self.clock.push(difference) else { return };
-        let at = (recent.taken - 1 - Strobe::BEHIND as i64) as f64 + fraction;
+        let at = (recent.taken - 1 - Strobe::<f32>::BEHIND as i64) as f64 + fraction;
         if let Some(frame) = self.alone.push(value > 0.0) {
             found(frame, at);
         }

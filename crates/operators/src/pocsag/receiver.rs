@@ -145,7 +145,7 @@ impl RateSearch {
             self.taken += 1;
             self.mean += (f64::from(*sample) - self.mean) * self.share.max(1.0 / self.taken as f64);
             let Some(strobe) = self.clock.push((f64::from(*sample) - self.mean) as f32) else { continue };
-            let at = self.taken as f64 - 1.0 - Strobe::BEHIND as f64 + strobe.fraction;
+            let at = self.taken as f64 - 1.0 - Strobe::<f32>::BEHIND as f64 + strobe.fraction;
             self.batches.push(strobe.value, (at / self.rate_hz).max(0.0), &mut found);
         }
     }
@@ -213,7 +213,7 @@ impl Finder for PageSearch {
                     break;
                 }
             }
-            rate.push(&[0.0; Strobe::BEHIND as usize], &mut found);
+            rate.push(&[0.0; Strobe::<f32>::BEHIND as usize], &mut found);
             rate.batches.finish(&mut found);
         }
     }

@@ -1,5 +1,8 @@
 //! The clock of a receiver: finds the middles of symbols in a waveform.
 
+use crate::phase_loops::LoopGains;
+use num_complex::Complex;
+use onbeat_runtime::Sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Mul};
@@ -36,9 +39,39 @@ const DAMPING: f64 = 1.0;
 /// Share of a new symbol in the mean magnitude.
 const LEVEL_SHARE: f64 = 1.0 / 32.0;
 
+/// Samples in which there are symbols: one part, or two that are timed together.
+pub trait SymbolSample: Sample + Add<Output = Self> + Mul<f32, Output = Self> {
+    /// The parts of a sample; those beyond [`PARTS`](SymbolSample::PARTS) are 0.
+    fn parts(self) -> [f64; 2];
+
+    /// Number of parts.
+    const PARTS: usize;
+
+    /// Whether all parts are finite.
+    fn is_good(self) -> bool {
+        self.parts().iter().all(|part| part.is_finite())
+    }
+}
+
+impl SymbolSample for f32 {
+    const PARTS: usize = 1;
+
+    fn parts(self) -> [f64; 2] {
+        [self.into(), 0.0]
+    }
+}
+
+impl SymbolSample for Complex<f32> {
+    const PARTS: usize = 2;
+
+    fn parts(self) -> [f64; 2] {
+        [self.re.into(), self.im.into()]
+    }
+}
+
 /// A loop of second order that follows the phase and the rate of symbols.
 #[derive(Debug, Clone)]
-pub(crate) struct SymbolClock {
+pub(crate) struct SymbolClock<T = f32> {
     settings: ClockSettings,
     phase_gain: f64,
     rate_gain: f64,
@@ -48,23 +81,24 @@ pub(crate) struct SymbolClock {
     next: f64,
     /// Whether the next half symbol is between two symbols.
     is_between: bool,
-    recent: [f32; 4],
+    recent: [T; 4],
     /// Sample between the last symbol and the next one.
-    between: f64,
-    last: f64,
-    level: f64,
+    between: [f64; 2],
+    last: [f64; 2],
+    /// Mean magnitude of each part.
+    level: [f64; 2],
 }
 
 /// A symbol that the clock has found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Strobe {
+pub(crate) struct Strobe<T = f32> {
     /// The waveform in the middle of the symbol.
-    pub value: f32,
+    pub value: T,
     /// Place of the middle between the last sample but two (0) and the last but one (1).
     pub fraction: f64,
 }
 
-impl Strobe {
+impl<T> Strobe<T> {
     /// Samples from the middle of a symbol to the newest sample, for a fraction of 0.
     pub const BEHIND: u64 = 2;
 }
@@ -79,26 +113,24 @@ pub(crate) fn interpolate<T: Copy + Add<Output = T> + Mul<f32, Output = T>>(x: &
         + x[3] * (0.5 * t3 - 0.5 * t2)
 }
 
-fn finite_or_zero(x: f32) -> f32 {
-    if x.is_finite() { x } else { 0.0 }
+fn finite_or_zero<T: SymbolSample>(x: T) -> T {
+    if x.is_good() { x } else { T::zeroed() }
 }
 
-impl SymbolClock {
+impl<T: SymbolSample> SymbolClock<T> {
     pub fn new(settings: ClockSettings) -> Self {
-        // Rice, Digital Communications, appendix C: gains of a proportional and integrating loop.
-        let theta = settings.bandwidth / (DAMPING + 0.25 / DAMPING);
-        let below = 1.0 + 2.0 * DAMPING * theta + theta * theta;
+        let gains = LoopGains::new(settings.bandwidth, DAMPING);
         SymbolClock {
             settings,
-            phase_gain: 4.0 * DAMPING * theta / below,
-            rate_gain: 4.0 * theta * theta / below,
+            phase_gain: gains.phase,
+            rate_gain: gains.step,
             period: settings.period,
             next: settings.period / 2.0,
             is_between: true,
-            recent: [0.0; 4],
-            between: 0.0,
-            last: 0.0,
-            level: 0.0,
+            recent: [T::zeroed(); 4],
+            between: [0.0; 2],
+            last: [0.0; 2],
+            level: [0.0; 2],
         }
     }
 
@@ -108,7 +140,7 @@ impl SymbolClock {
     }
 
     /// Takes a sample; one that is not finite counts as 0. Returns a symbol whose middle is now known.
-    pub fn push(&mut self, x: f32) -> Option<Strobe> {
+    pub fn push(&mut self, x: T) -> Option<Strobe<T>> {
         self.recent.copy_within(1.., 0);
         self.recent[3] = finite_or_zero(x);
         let mut strobe = None;
@@ -117,9 +149,9 @@ impl SymbolClock {
             let value = finite_or_zero(interpolate(&self.recent, fraction));
             self.next += self.period / 2.0;
             if self.is_between {
-                self.between = value.into();
+                self.between = value.parts();
             } else {
-                self.correct(value.into());
+                self.correct(value.parts());
                 strobe = Some(Strobe { value, fraction });
             }
             self.is_between = !self.is_between;
@@ -129,8 +161,9 @@ impl SymbolClock {
     }
 
     /// Moves the next half symbol, and changes the rate, by how late this symbol was taken.
-    fn correct(&mut self, value: f64) {
-        let late = self.late(value).clamp(-0.5, 0.5);
+    fn correct(&mut self, value: [f64; 2]) {
+        let late = (0..T::PARTS).map(|part| self.late(part, value[part])).sum::<f64>() / T::PARTS as f64;
+        let late = late.clamp(-0.5, 0.5);
         let late = if late.is_nan() { 0.0 } else { late };
         self.last = value;
         self.next -= self.phase_gain * late * self.period;
@@ -139,19 +172,18 @@ impl SymbolClock {
         self.period = (self.period * (1.0 - self.rate_gain * late)).clamp(limits.0, limits.1);
     }
 
-    /// How late the symbol was taken, as a share of its length.
-    fn late(&mut self, value: f64) -> f64 {
-        let (step, level) = (value - self.last, self.level);
-        let is_change = (value >= 0.0) != (self.last >= 0.0);
-        self.level += (value.abs() - self.level) * LEVEL_SHARE;
+    /// How late the symbol was taken, as a share of its length, by one of its parts.
+    fn late(&mut self, part: usize, value: f64) -> f64 {
+        let (last, between, level) = (self.last[part], self.between[part], self.level[part]);
+        let step = value - last;
+        let is_change = (value >= 0.0) != (last >= 0.0);
+        self.level[part] += (value.abs() - level) * LEVEL_SHARE;
         match self.settings.detector {
-            TimingDetector::ZeroCrossing if is_change => self.between / step,
+            TimingDetector::ZeroCrossing if is_change => between / step,
             TimingDetector::ZeroCrossing => 0.0,
             _ if level <= 0.0 => 0.0,
-            TimingDetector::Gardner => self.between * step / (4.0 * level * level),
-            TimingDetector::MuellerMuller => {
-                (value.signum() * self.last - self.last.signum() * value) / level
-            }
+            TimingDetector::Gardner => between * step / (4.0 * level * level),
+            TimingDetector::MuellerMuller => (value.signum() * last - last.signum() * value) / level,
         }
     }
 }

@@ -2,11 +2,12 @@
 
 mod clock;
 
-pub use clock::TimingDetector;
 pub(crate) use clock::{ClockSettings, Strobe, SymbolClock, interpolate};
+pub use clock::{SymbolSample, TimingDetector};
 
 use crate::check;
 use crate::dsp::not_finite;
+use num_complex::Complex;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Hertz, Input, Kind, Operator, Output, Registry, Step, operator,
 };
@@ -19,11 +20,11 @@ const LEAST_PERIOD: f64 = 3.0;
 #[doc = include_str!("../about/symbol_sync.md")]
 #[derive(Operator)]
 #[operator(name = "symbol.sync", summary = "one sample per symbol, in its middle")]
-pub struct SymbolSync {
-    /// The waveform, in which symbols are above or below 0.
-    pub input: Input<Chunk<f32>>,
+pub struct SymbolSync<T: SymbolSample> {
+    /// The waveform, in which symbols are above or below 0; if it is complex, each of its parts.
+    pub input: Input<Chunk<T>>,
     /// One sample per symbol.
-    pub out: Output<Chunk<f32>>,
+    pub out: Output<Chunk<T>>,
     /// Symbols per second, at most a third of the sample rate.
     #[parameter(above = 0, example = "1200 Hz")]
     symbol_rate: Hertz,
@@ -37,7 +38,7 @@ pub struct SymbolSync {
     /// Largest deviation of the symbol rate, as a share of it.
     #[parameter(default = 0.01, min = 0, max = 0.1)]
     deviation: f64,
-    clock: Option<SymbolClock>,
+    clock: Option<SymbolClock<T>>,
     rate_hz: f64,
     received: u64,
     sent: u64,
@@ -45,7 +46,7 @@ pub struct SymbolSync {
     not_finite: u64,
 }
 
-impl SymbolSync {
+impl<T: SymbolSample> SymbolSync<T> {
     fn period(&self, rate_hz: f64) -> Result<f64, Error> {
         check::rate(rate_hz)?;
         let Hertz(symbol_hz) = self.symbol_rate;
@@ -77,14 +78,14 @@ impl SymbolSync {
     }
 
     /// Moves the symbols to the start of the samples, and returns their number.
-    fn recover(&mut self, samples: &mut [f32]) -> usize {
+    fn recover(&mut self, samples: &mut [T]) -> usize {
         let Some(clock) = &mut self.clock else { return 0 };
         let mut count = 0;
         for at in 0..samples.len() {
             let mut x = samples[at];
-            if !x.is_finite() {
+            if !x.is_good() {
                 self.not_finite += 1;
-                x = 0.0;
+                x = T::zeroed();
             }
             if let Some(strobe) = clock.push(x) {
                 samples[count] = strobe.value;
@@ -95,7 +96,7 @@ impl SymbolSync {
         count
     }
 
-    fn send(&mut self, cx: &mut Context, mut chunk: Chunk<f32>, count: usize) -> Result<(), Error> {
+    fn send(&mut self, cx: &mut Context, mut chunk: Chunk<T>, count: usize) -> Result<(), Error> {
         if count > 0 {
             chunk.truncate(count);
             let info = chunk.info_mut();
@@ -109,7 +110,7 @@ impl SymbolSync {
 }
 
 #[operator]
-impl Operator for SymbolSync {
+impl<T: SymbolSample> Operator for SymbolSync<T> {
     fn rate_behind(&mut self, rate_hz: f64) -> Result<Option<f64>, Error> {
         self.period(rate_hz)?;
         Ok(Some(self.symbol_rate.0))
@@ -131,8 +132,8 @@ impl Operator for SymbolSync {
             self.is_flushed = true;
             cx.set_stamp(cx.stamp().without_due());
             let rest = chunk.edit(cx)?;
-            let length = rest.len().min(Strobe::BEHIND as usize);
-            rest[..length].fill(0.0);
+            let length = rest.len().min(Strobe::<T>::BEHIND as usize);
+            rest[..length].fill(T::zeroed());
             let count = self.recover(&mut rest[..length]);
             self.send(cx, chunk, count)?;
         }
@@ -148,5 +149,6 @@ impl Operator for SymbolSync {
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {
-    registry.add(Kind::operator::<SymbolSync>());
+    registry.add(Kind::operator::<SymbolSync<f32>>());
+    registry.add(Kind::operator::<SymbolSync<Complex<f32>>>().named("symbol.sync.complex"));
 }

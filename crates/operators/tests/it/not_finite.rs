@@ -96,6 +96,7 @@ fn bad_samples_do_no_lasting_harm_and_are_not_hidden() {
         "squelch",
         "squelch.complex",
         "symbol.sync",
+        "symbol.sync.complex",
     ];
     assert_eq!(replaced, expected);
 }
