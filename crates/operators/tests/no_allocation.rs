@@ -189,7 +189,7 @@ fn receiver(folder: &Path) {
     graph.add("gain", InPlace::new(Saxpy::new(0.5, 0.0).unwrap()));
     graph.add("load", Load::<Chunk<f32>>::new(LoadWork::Rounds(10)));
     graph.add("tap", Tap::new().file(folder.join("tap.jsonl"), 1e6).unwrap());
-    graph.add("sum", Combined::new(Add {}));
+    graph.add("sum", Combined::new(Add::<f32>::default()));
     graph.add("audio", WavSink::new(folder.join("audio.wav")));
     // In addition, unwritten chunks and numbers, which run for about as long.
     graph.add("chunks", NullSource::<f32>::new(Some(2000)).rate(48e3, Pace::Fast).unwrap());
@@ -247,7 +247,7 @@ fn filters(folder: &Path) {
     let edge = "response = \"high-pass\"\ncutoff = 300\norder = 9";
     graph.add("edge", InPlace::new(Iir::<f32>::with(edge).unwrap()));
     graph.add("hum", InPlace::new(Notch::with("frequency = 50").unwrap()));
-    graph.add("sum", Combined::new(Add {}));
+    graph.add("sum", Combined::new(Add::<f32>::default()));
     steady.connect(&[
         ("iq", "balance"),
         ("balance", "block"),

@@ -8,7 +8,7 @@ use std::fmt::Display;
 const ATTEMPT_NS: u64 = 50_000_000;
 
 /// Absence of a device, in real time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct DeviceAbsence {
     /// How long to wait for it after a restart.
     pub patience_ns: u64,
@@ -28,11 +28,21 @@ pub(super) enum Attempt<T> {
 
 impl Default for DeviceAbsence {
     fn default() -> Self {
-        DeviceAbsence { patience_ns: usual_ns(), away: None }
+        DeviceAbsence::with_patience(usual_ns())
     }
 }
 
 impl DeviceAbsence {
+    /// Waits this long for the device.
+    pub fn with_patience(patience_ns: u64) -> Self {
+        DeviceAbsence { patience_ns, away: None }
+    }
+
+    /// Makes no more attempts.
+    pub fn end(&mut self) {
+        self.away = None;
+    }
+
     /// Notes that the device is away, or that it was given up and is looked for again.
     pub fn begin(&mut self) {
         let now_ns = real_ns();

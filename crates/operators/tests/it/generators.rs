@@ -105,7 +105,11 @@ fn what_cannot_be_is_refused() {
         ["1 change of a parameter waited for samples that did not come: there were 100"]
     );
     for (kind, parameters, expected) in [
-        ("tone.source", "frequency = 500\nsample_rate = 1000", "`frequency` is 500 Hz: it must be below 500 Hz"),
+        (
+            "tone.source",
+            "frequency = 500\nsample_rate = 1000",
+            "`frequency` is 500 Hz: it must be below 500 Hz",
+        ),
         ("tone.source", "frequency = 5\nsample_rate = 0", "`sample_rate` is 0 Hz: it must be above 0"),
         ("tone.source", "frequency = 5\nsample_rate = 99\ncount = 1\nduration = 1", "give one of them"),
         ("tone.source", "frequency = 5\nsample_rate = 99\namplitude = '3 dBm'", "`dBm`"),

@@ -1,6 +1,6 @@
 //! A CAN interface from its opening to its end, also over times without it.
 
-use crate::streams::{real_ns, usual_ns};
+use super::super::away::{Attempt, DeviceAbsence};
 use onbeat_os::can::{CanError, CanReception, CanSocket, is_removed};
 use onbeat_runtime::{Context, Error, Step};
 use std::fmt::Display;
@@ -8,8 +8,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Time from one attempt to open an interface that is away to the next.
-const ATTEMPT_NS: u64 = 50_000_000;
 /// Most bytes of the name of an interface.
 const NAME: usize = 15;
 
@@ -29,17 +27,14 @@ pub(super) fn check_interface(name: &str) -> Result<(), Error> {
 /// An interface and its state.
 pub(super) struct CanInterface {
     pub name: String,
-    /// Time in nanoseconds to wait for an interface that went down, after a restart.
-    pub patience_ns: u64,
+    pub absence: DeviceAbsence,
     pub reception: CanReception,
     pub socket: Option<CanSocket>,
-    /// Real times at which it went away, and at which the present attempts began.
-    away: Option<(u64, u64)>,
 }
 
 impl CanInterface {
     pub fn new(name: String, reception: CanReception) -> Self {
-        CanInterface { name, patience_ns: usual_ns(), reception, socket: None, away: None }
+        CanInterface { name, absence: DeviceAbsence::default(), reception, socket: None }
     }
 
     /// Opens the interface before the first step. It has to be up.
@@ -55,29 +50,25 @@ impl CanInterface {
 
     /// Closes the interface after a failed step. The next steps open it again.
     pub fn restart(&mut self) {
-        let now_ns = real_ns();
         self.socket = None;
-        self.away = Some((self.away.map_or(now_ns, |(since_ns, _)| since_ns), now_ns));
+        self.absence.begin();
     }
 
     /// Makes an attempt to open the interface, unless it is open. Returns the result of the step if it is
     /// not.
     pub fn open(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
-        let Some((since_ns, begun_ns)) = self.away else {
-            return Ok(self.socket.is_none().then_some(Step::Done));
+        let open = || {
+            let socket = CanSocket::open(&self.name, &self.reception)?;
+            if socket.is_on_bus() { Ok(socket) } else { Err(CanError::OffBus) }
         };
-        let socket = CanSocket::open(&self.name, &self.reception);
-        match socket.and_then(|socket| if socket.is_on_bus() { Ok(socket) } else { Err(CanError::OffBus) }) {
-            Ok(socket) => {
-                let away_s = real_ns().saturating_sub(since_ns) as f64 / 1e9;
-                cx.note(format!("{} was away for {away_s:.2} s and is open again", self.name));
-                (self.socket, self.away) = (Some(socket), None);
+        let attempt = self.absence.attempt(&self.name, open, cx);
+        match attempt.map_err(|error| self.cannot_open(&error))? {
+            Attempt::Present => Ok(self.socket.is_none().then_some(Step::Done)),
+            Attempt::Back(socket) => {
+                self.socket = Some(socket);
                 Ok(None)
             }
-            Err(error) if real_ns() >= begun_ns.saturating_add(self.patience_ns) => {
-                Err(self.cannot_open(&error))
-            }
-            Err(_) => Ok(Some(cx.look_again_in(ATTEMPT_NS))),
+            Attempt::Wait(step) => Ok(Some(step)),
         }
     }
 

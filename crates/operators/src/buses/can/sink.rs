@@ -53,7 +53,7 @@ impl CanSink {
 
     /// Sets the time to wait for an interface that went down, and for the bus after a stop of the run.
     pub fn patience(mut self, time_ns: u64) -> Self {
-        self.interface.patience_ns = time_ns;
+        self.interface.absence.patience_ns = time_ns;
         self
     }
 
@@ -97,7 +97,7 @@ impl Operator for CanSink {
         if self.has_given_up {
             return Ok(self.discard(cx));
         }
-        let is_over = is_over(cx, self.interface.patience_ns);
+        let is_over = is_over(cx, self.interface.absence.patience_ns);
         if let Some(step) = self.interface.open(cx)? {
             return Ok(if is_over { self.discard(cx) } else { step });
         }

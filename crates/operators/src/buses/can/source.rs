@@ -74,7 +74,7 @@ impl CanSource {
 
     /// Sets the time to wait for an interface that went down, after a restart.
     pub fn patience(mut self, time_ns: u64) -> Self {
-        self.interface.patience_ns = time_ns;
+        self.interface.absence.patience_ns = time_ns;
         self
     }
 

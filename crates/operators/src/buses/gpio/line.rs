@@ -105,7 +105,9 @@ impl GpioLine {
                 ));
             }
             (None, Some(offset), None) => {
-                return Err(Error::new(format!("`offset` is {offset}: give the `chip`, too, such as \"gpiochip0\"")));
+                return Err(Error::new(format!(
+                    "`offset` is {offset}: give the `chip`, too, such as \"gpiochip0\""
+                )));
             }
             _ => {}
         }
@@ -177,7 +179,12 @@ impl GpioLine {
             },
             Some(Errno::INVAL) => match chip.info() {
                 Ok(info) if offset >= info.num_lines => {
-                    format!("{} has {} lines, the last one is {}", path.display(), info.num_lines, info.num_lines - 1)
+                    format!(
+                        "{} has {} lines, the last one is {}",
+                        path.display(),
+                        info.num_lines,
+                        info.num_lines - 1
+                    )
                 }
                 _ => "its driver does not offer these settings".to_string(),
             },
@@ -194,7 +201,10 @@ impl GpioLine {
             Some(Errno::NODEV) => "its chip went away".to_string(),
             _ => error.to_string(),
         };
-        Error::new(format!("{}: {why}. With `on_error = \"restart\"` the operator waits for it", self.words()))
+        Error::new(format!(
+            "{}: {why}. With `on_error = \"restart\"` the operator waits for it",
+            self.words()
+        ))
     }
 }
 

@@ -80,7 +80,10 @@ impl GpioSink {
 
     fn open(&self) -> Result<Request, Error> {
         self.which.request(|builder| {
-            builder.as_output(level(self.is_active)).with_drive(Drive::from(self.drive)).with_bias(self.bias.wanted());
+            builder
+                .as_output(level(self.is_active))
+                .with_drive(Drive::from(self.drive))
+                .with_bias(self.bias.wanted());
             if self.active_low {
                 builder.as_active_low();
             }
@@ -111,7 +114,7 @@ impl Operator for GpioSink {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let mut absence = std::mem::take(&mut self.absence);
+        let mut absence = self.absence;
         let attempt = absence.attempt(self.which.words(), || self.open(), cx);
         self.absence = absence;
         match attempt? {

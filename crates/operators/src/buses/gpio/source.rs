@@ -168,7 +168,7 @@ impl Operator for GpioSource {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let mut absence = std::mem::take(&mut self.absence);
+        let mut absence = self.absence;
         let attempt = absence.attempt(self.which.words(), || self.open(), cx);
         self.absence = absence;
         match attempt? {

@@ -1,7 +1,8 @@
 //! A serial line from its opening to its end, also over times without the device.
 
+use super::super::away::{Attempt, DeviceAbsence};
 use super::shared::{LeaseError, PortLease, PortUse};
-use crate::streams::{real_ns, usual_ns};
+use crate::streams::usual_ns;
 use onbeat_os::serial::{LineErrors, SerialError, SerialSettings};
 use onbeat_runtime::{Context, Error, Step};
 use onbeat_trace::record::Obtained;
@@ -10,8 +11,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Time from one attempt to open a device that is away to the next.
-const ATTEMPT_NS: u64 = 50_000_000;
 /// Largest difference of the rates of two ends that still understand each other, as a share.
 const RATE_TOLERANCE: f64 = 0.02;
 /// Unit of losses.
@@ -45,14 +44,14 @@ pub(super) struct SerialLine {
     pub setup: SerialSetup,
     direction: PortUse,
     lease: Option<PortLease>,
-    /// Real times at which the device went away, and at which the present attempts began.
-    away: Option<(u64, u64)>,
+    absence: DeviceAbsence,
     errors: LineErrors,
 }
 
 impl SerialLine {
     pub fn new(setup: SerialSetup, direction: PortUse) -> Self {
-        SerialLine { setup, direction, lease: None, away: None, errors: LineErrors::default() }
+        let absence = DeviceAbsence::with_patience(setup.patience_ns);
+        SerialLine { setup, direction, lease: None, absence, errors: LineErrors::default() }
     }
 
     /// The path, for messages.
@@ -80,26 +79,21 @@ impl SerialLine {
     /// Closes the device after a failed step. The next steps open it again.
     pub fn restart(&mut self, cx: &mut Context) {
         self.close(cx);
-        let now_ns = real_ns();
-        self.away = Some((self.away.map_or(now_ns, |(since_ns, _)| since_ns), now_ns));
+        self.absence.begin();
     }
 
     /// Makes an attempt to open the device, unless it is open. Returns the result of the step if it is not.
     pub fn open(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
-        let Some((since_ns, begun_ns)) = self.away else {
-            return Ok(self.lease.is_none().then_some(Step::Done));
-        };
-        match self.take() {
-            Ok(lease) => {
-                let away_s = real_ns().saturating_sub(since_ns) as f64 / 1e9;
-                cx.note(format!("{} was away for {away_s:.2} s and is open again", self.name()));
-                (self.lease, self.away) = (Some(lease), None);
+        let mut absence = self.absence;
+        let attempt = absence.attempt(self.name(), || self.take(), cx);
+        self.absence = absence;
+        match attempt.map_err(|error| self.cannot_open(&error))? {
+            Attempt::Present => Ok(self.lease.is_none().then_some(Step::Done)),
+            Attempt::Back(lease) => {
+                self.lease = Some(lease);
                 Ok(None)
             }
-            Err(error) if real_ns() >= begun_ns.saturating_add(self.setup.patience_ns) => {
-                Err(self.cannot_open(&error))
-            }
-            Err(_) => Ok(Some(cx.look_again_in(ATTEMPT_NS))),
+            Attempt::Wait(step) => Ok(Some(step)),
         }
     }
 
@@ -159,7 +153,7 @@ impl SerialLine {
     /// Closes the device at the end of the run, and tells of errors on the line.
     pub fn stop(&mut self, cx: &mut Context) {
         self.close(cx);
-        self.away = None;
+        self.absence.end();
         let LineErrors { overruns, buffer_overruns, framing, parity, breaks } =
             std::mem::take(&mut self.errors);
         cx.lose(overruns + buffer_overruns, BYTES, OVERRUN);

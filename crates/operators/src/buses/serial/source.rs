@@ -64,6 +64,10 @@ impl Operator for SerialSampleSource {
         p.output("out", &mut self.out);
     }
 
+    fn sample_rate(&self) -> Option<f64> {
+        (self.rate_hz > 0.0).then_some(self.rate_hz)
+    }
+
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.line.start(cx)
     }

@@ -220,7 +220,11 @@ fn wrong_parameters_are_named() {
             "at most 23700",
             "`high` is 24000 Hz: it must be below 24000 Hz",
         ),
-        ("low = -25000\nhigh = 0\ntransition = 600", "`low`", "`low` is -25000 Hz: it must be below 24000 Hz"),
+        (
+            "low = -25000\nhigh = 0\ntransition = 600",
+            "`low`",
+            "`low` is -25000 Hz: it must be below 24000 Hz",
+        ),
         ("low = 1000\nhigh = 2000\ntransition = 0", "`transition` is 0", "`transition` is 0"),
         ("low = 1000\nhigh = 2000\ntransition = 0.5", "16383 is the limit", "16383 is the limit"),
         (
