@@ -1,7 +1,7 @@
 //! Prose in Markdown, for terminals: paragraphs are filled to a width, tables are aligned.
 
-/// Returns the lines of a Markdown text, filled to `width` characters. Fenced code stays as it is, without its
-/// fences and indented; of a table, the last column is broken.
+/// Returns the lines of a Markdown text, filled to `width` characters. Fenced code stays as it is, without
+/// its fences and indented; of a table, the last column is broken.
 pub fn filled(markdown: &str, width: usize) -> Vec<String> {
     let mut lines = markdown.lines().peekable();
     let mut out = Vec::new();

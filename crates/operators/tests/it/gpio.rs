@@ -1,4 +1,5 @@
-//! GPIO lines without a chip: what is said of parameters and of a chip that is not there. `ci/devices` tries lines.
+//! GPIO lines without a chip: what is said of parameters and of a chip that is not there. `ci/devices` tries
+//! lines.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::registry;

@@ -165,13 +165,11 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
         let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
-        self.values.extend(self.keys.values(known, &full, operator.settable(), &resolved));
+        self.values.extend(self.keys.values(known, &full, &*operator, &resolved));
         let (on_error, on_error_shown) = on_error::on_error(&section)?;
         let conditions = when::conditions(&section, graph, self.registry, self.folders)?;
         let number = graph.add_boxed(name, known.name(), operator);
-        if let Some(deadline_ns) = deadline_ns {
-            graph.deadline_of(number, deadline_ns);
-        }
+        deadline_ns.into_iter().for_each(|deadline_ns| graph.deadline_of(number, deadline_ns));
         if let Some(budget_ns) = budget_ns {
             graph.budget_of(number, budget_ns);
         }

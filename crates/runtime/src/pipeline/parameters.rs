@@ -41,9 +41,10 @@ impl KnownKeys {
         &mut self,
         kind: &Kind,
         operator: &str,
-        settable: &[&str],
+        made: &dyn Operator,
         all: &serde_json::Value,
     ) -> NamedValues {
+        let settable = made.settable();
         if settable.is_empty() {
             return Vec::new();
         }

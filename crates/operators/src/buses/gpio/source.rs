@@ -123,8 +123,11 @@ impl GpioSource {
             }
         }
         let end = self.left.start + request.edge_event_u64_size();
-        let Some(words) = self.words.get(self.left.start..end) else { return Ok(None) };
-        self.left.start = end.min(self.left.end);
+        if end > self.left.end {
+            return Ok(None);
+        }
+        let words = &self.words[self.left.start..end];
+        self.left.start = end;
         request.edge_event_from_slice(words).map(Some).map_err(|error| self.which.gone(&error))
     }
 
