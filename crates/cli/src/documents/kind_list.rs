@@ -186,7 +186,7 @@ mod tests {
         ] {
             assert!(found(words).iter().any(|known| known.starts_with(name)), "{words}: {:?}", found(words));
         }
-        assert_eq!(found("add")[..2], ["add", "add.complex"]);
+        assert_eq!(found("add")[..2], ["add.complex", "add"], "the best matches are first");
         assert!(!found("sum").contains(&"value.sink".to_string()), "it summarises");
     }
 }

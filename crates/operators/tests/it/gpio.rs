@@ -16,6 +16,10 @@ fn a_line_is_given_once() {
         for (parameters, text) in [
             ("", "nothing says which line"),
             ("chip = \"gpiochip0\"", "nothing says which line"),
+            (
+                "chip = \"\\u0000\"\noffset = 3",
+                "`chip` is `\\0`: it has 1 to 255 bytes; give a name such as `gpiochip0`",
+            ),
             ("offset = 3", "`offset` is 3: give the `chip`, too"),
             ("chip = \"gpiochip0\"\noffset = 3\nline = \"LED\"", "`offset` and `line` both say which line"),
         ] {

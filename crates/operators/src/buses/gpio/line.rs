@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Name under which the kernel shows who uses a line.
 const CONSUMER: &str = "onbeat";
+/// Bytes of the longest name that the kernel gives a line, and of the longest path of a chip.
+const LONGEST_NAME: usize = 31;
+const LONGEST_PATH: usize = 255;
 
 /// Edges of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +114,8 @@ impl GpioLine {
             }
             _ => {}
         }
+        check_name("chip", chip, LONGEST_PATH, "give a name such as `gpiochip0`, or a path")?;
+        check_name("line", name, LONGEST_NAME, "give a name that `gpioinfo` lists")?;
         // A name without a folder is one of /dev.
         let chip = chip.map(|chip| Path::new("/dev").join(chip));
         Ok(GpioLine { chip, offset, name: name.map(str::to_string) })
@@ -208,6 +213,18 @@ impl GpioLine {
     }
 }
 
+/// Checks a name of at most `longest` bytes.
+fn check_name(what: &str, name: Option<&str>, longest: usize, fix: &str) -> Result<(), Error> {
+    let is_good = |name: &str| (1..=longest).contains(&name.len()) && !name.contains('\0');
+    match name.filter(|name| !is_good(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let shown: String = name.chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
+            Err(Error::new(format!("`{what}` is `{shown}`: it has 1 to {longest} bytes; {fix}")))
+        }
+    }
+}
+
 fn rights(path: &Path) -> String {
     format!(
         "you have no right to open {}: join its group (often `gpio`: `sudo usermod -aG gpio $USER`, then log in again)",
@@ -231,7 +248,8 @@ pub(super) fn errno(error: &gpiocdev::Error) -> Option<Errno> {
     match error {
         gpiocdev::Error::Os(gpiocdev_uapi::Errno(number))
         | gpiocdev::Error::Uapi(_, gpiocdev_uapi::Error::Os(gpiocdev_uapi::Errno(number))) => {
-            Some(Errno::from_raw_os_error(*number))
+            // 0 for errors that are not the system's.
+            (*number > 0).then(|| Errno::from_raw_os_error(*number))
         }
         _ => None,
     }
