@@ -31,11 +31,10 @@ def module(packages: machine.Packages, release: str) -> pathlib.Path:
     with tempfile.TemporaryDirectory(dir=packages.folder) as work:
         root = pathlib.Path(work)
         for package in (f"linux-headers-{release}", f"linux-headers-{common}", f"linux-kbuild-{series}", f"linux-source-{series}"):
-            download = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", package]
-            subprocess.run(download, cwd=root, check=True)
-            (archive,) = root.glob("*.deb")
-            subprocess.run(["dpkg-deb", "-x", archive, root], check=True)
-            archive.unlink()
+            own = root / package
+            own.mkdir()
+            shutil.copytree(packages.unpack(package, packages.version(package), own, []), root, symlinks=True, dirs_exist_ok=True)
+            shutil.rmtree(own)
         folder = root / "module"
         folder.mkdir()
         tree = f"linux-source-{series}"
