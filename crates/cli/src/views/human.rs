@@ -61,8 +61,8 @@ impl Human {
         let (last, others) = columns.split_last()?;
         let used: usize = others.iter().map(|shown| shown.width + 2).sum();
         let whole = WIDTH.min(self.width.unwrap_or(WIDTH));
-        // Where the last column has no room beside the others, it stands below them.
-        let is_below = whole < used + LAST && last.width > whole.saturating_sub(used);
+        // Where the last column has no room beside the others on a terminal, it stands below them.
+        let is_below = self.width.is_some() && whole < used + LAST && last.width > whole.saturating_sub(used);
         let (room, indent) = match is_below {
             true => (whole.saturating_sub(BELOW).max(LAST), BELOW),
             false => (whole.saturating_sub(used).max(LAST), used),
