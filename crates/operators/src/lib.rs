@@ -102,6 +102,7 @@
 //! | `lag` | value | first-order lag: [`Lag`] |
 //! | `route` | value → `high`, `low` | sends each value to one of two outputs: [`Route`] |
 //! | `value.linear` | value | scale and offset: [`arithmetic::ValueLinear`] |
+//! | `value.count` | value | number of values above a limit: [`arithmetic::ValueCount`] |
 //! | `value.sink` | value → | summarises values, optionally writes them to a file: [`ValueSink`] |
 //! | `text.source` | → text | reads lines from a file or stdin: [`TextSource`] |
 //! | `text.sink`, `jsonl.sink` | text → | writes lines to a file or stdout: [`TextSink`] |

@@ -10,6 +10,7 @@
 //! | [`Argument`] | `argument` | `atan2(im, re)` |
 //! | [`ToComplex`] | `complex` | `x + 0i` |
 //! | [`ValueLinear`] | `value.linear` | `scale x + offset` |
+//! | [`ValueCount`] | `value.count` | number of values above a limit |
 //!
 //! All of them have no delay, and pass a NaN on.
 
@@ -21,7 +22,7 @@ mod value;
 pub use clip::{Clip, ClipSample};
 pub use gain::Gain;
 pub use parts::{Absolute, Argument, Conjugate, ImaginaryPart, RealPart, ToComplex};
-pub use value::ValueLinear;
+pub use value::{ValueCount, ValueLinear};
 
 use num_complex::Complex;
 use onbeat_runtime::{Kind, Registry};
@@ -38,4 +39,5 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::kernel::<Argument>());
     registry.add(Kind::kernel::<ToComplex>());
     registry.add(Kind::operator::<ValueLinear>());
+    registry.add(Kind::operator::<ValueCount>());
 }

@@ -1,4 +1,4 @@
-//! A linear map of values.
+//! A linear map of values, and their number.
 
 use crate::check;
 use onbeat_runtime::{Context, Error, Input, Operator, Output, Step, operator};
@@ -34,6 +34,34 @@ impl Operator for ValueLinear {
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if let Some(x) = self.input.pop(cx) {
             self.out.push(cx, self.scale * x + self.offset)?;
+        }
+        Ok(Step::Wait)
+    }
+}
+
+/// Counts values: sends the number of values so far that are above a limit, for each of them.
+///
+/// It counts the events of `threshold` or `peaks`, for example. A value that is not a number is not above any
+/// limit.
+#[derive(Operator)]
+#[operator(name = "value.count")]
+pub struct ValueCount {
+    /// Values.
+    input: Input<f64>,
+    /// The number of values so far, with the time of the latest.
+    out: Output<f64>,
+    /// Only values above this one count.
+    #[parameter(default = 0.0, settable)]
+    above: f64,
+    count: u64,
+}
+
+#[operator]
+impl Operator for ValueCount {
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.input.pop(cx).is_some_and(|x| x > self.above) {
+            self.count += 1;
+            self.out.push(cx, self.count as f64)?;
         }
         Ok(Step::Wait)
     }

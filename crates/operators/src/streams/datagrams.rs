@@ -1,6 +1,6 @@
 //! Datagrams from a socket, in order, with a count of those that do not come.
 
-use super::numbering::{Arrival, ForeignNumber, NumberPlace, Numbering};
+use super::numbering::{Arrival, ForeignNumber, NumberPlace, Numbering, UnreadNumbers};
 use super::reordering::{EarlyDatagram, RESTART, ReorderingWindow};
 use super::udp_sink::{HEADER, LAST};
 use onbeat_os::clock;
@@ -46,6 +46,7 @@ pub(super) struct DatagramReceiver {
     /// Window in which datagrams with numbers are put in order.
     pub window: ReorderingWindow,
     numbering: Numbering,
+    unread_numbers: UnreadNumbers,
     kernel: KernelDrops,
     counts: DatagramCounts,
 }
@@ -89,6 +90,7 @@ impl DatagramReceiver {
             ended: false,
             window: ReorderingWindow::default(),
             numbering: Numbering::default(),
+            unread_numbers: UnreadNumbers::default(),
             kernel: KernelDrops::default(),
             counts: DatagramCounts::default(),
         }
@@ -186,6 +188,7 @@ impl DatagramReceiver {
     fn place(&mut self, received: &ReceivedDatagram, cx: &mut Context) -> Result<bool, Error> {
         let drops = self.kernel.set(received.dropped);
         if !self.header {
+            self.unread_numbers.look(&self.buffer[..received.length]);
             self.lose(drops, KERNEL, cx);
             return Ok(true);
         }
@@ -290,6 +293,13 @@ impl DatagramReceiver {
         let DatagramCounts { received, lost, duplicates, restarts } = std::mem::take(&mut self.counts);
         if lost > 0 {
             cx.note(format!("{received} datagrams were received, {lost} were lost or late"));
+        }
+        if std::mem::take(&mut self.unread_numbers).are_numbers() {
+            cx.note(format!(
+                "{}: the first 8 bytes of the datagrams count up, as `udp.sink` numbers them with `header = true`; \
+                 they were taken as samples: set `header = true` here, too",
+                self.bind
+            ));
         }
         for (count, what) in [
             (duplicates, "datagrams were duplicates and were dropped"),

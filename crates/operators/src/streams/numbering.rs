@@ -1,5 +1,6 @@
 //! Numbers of datagrams: gaps, late ones, duplicates, and senders that are not `udp.sink`.
 
+use super::udp_sink::{HEADER, LAST};
 use std::net::SocketAddr;
 
 /// Number of datagrams, back from the newest one, that are told apart: missing or there.
@@ -195,6 +196,31 @@ fn place(number: u64) -> (usize, u64) {
 
 fn by(from: Option<SocketAddr>) -> String {
     from.map_or(String::new(), |from| format!(" from {from}"))
+}
+
+/// What the first bytes of datagrams would be as numbers, where nobody asked for numbers.
+#[derive(Debug, Default)]
+pub(super) struct UnreadNumbers {
+    last: Option<u64>,
+    /// Datagrams whose number is that of the one before plus 1, and others.
+    in_order: u64,
+    others: u64,
+}
+
+impl UnreadNumbers {
+    pub fn look(&mut self, datagram: &[u8]) {
+        let number = datagram.first_chunk::<HEADER>().map(|bytes| u64::from_le_bytes(*bytes));
+        if let Some(last) = self.last {
+            let follows = number.is_some_and(|number| number & !LAST == last.wrapping_add(1));
+            *if follows { &mut self.in_order } else { &mut self.others } += 1;
+        }
+        self.last = number;
+    }
+
+    /// Whether they are: samples do not look so.
+    pub fn are_numbers(&self) -> bool {
+        self.in_order > 2 && self.in_order > 8 * self.others
+    }
 }
 
 #[cfg(test)]

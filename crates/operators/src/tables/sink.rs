@@ -6,8 +6,9 @@ use super::row_writer::RowWriter;
 use crate::flush_timer::FlushTimer;
 use crate::lanes::{channel_inputs, one_or_all, show_inputs};
 use crate::part::not_restartable;
+use crate::spectral::AXIS_FIRST;
 use onbeat_runtime::{
-    Aligned, Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step,
+    Aligned, Chunk, Context, Ending, Error, Folders, Input, Kind, Operator, Ports, Registry, Step, Tag,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub struct CsvSink {
     format: TableFormat,
     writer: Option<RowWriter>,
     rate_hz: Option<f64>,
+    /// Whether the samples of a stream are frames with an axis of frequencies.
+    has_axis: bool,
     flush: FlushTimer,
 }
 
@@ -55,6 +58,7 @@ impl CsvSink {
             format: TableFormat::default(),
             writer: None,
             rate_hz: None,
+            has_axis: false,
             flush: FlushTimer::default(),
         })
     }
@@ -118,6 +122,9 @@ impl Operator for CsvSink {
             return Ok(self.flush.wait(is_buffered(&self.writer), wait, cx));
         };
         let rate_hz = self.check_rate()?;
+        let is_axis = |tag: &Tag| &*tag.key == AXIS_FIRST;
+        self.has_axis |=
+            (0..self.columns.len()).any(|lane| self.streams.tags(lane, count).any(|(_, tag)| is_axis(tag)));
         let Some(writer) = &mut self.writer else { return Ok(Step::Done) };
         let (lanes, has_time) = (self.columns.len(), self.has_time);
         self.streams.frames(count, |samples| {
@@ -139,6 +146,13 @@ impl Operator for CsvSink {
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
+        if self.has_axis {
+            cx.note(format!(
+                "{} has a row for each bin of a spectrum, without its frequency: `waterfall.sink` draws spectra, and \
+                 `npy.sink` keeps them as rows",
+                self.path.display()
+            ));
+        }
         self.writer.take().map_or(Ok(()), |writer| writer.stop(cx, ending))
     }
 }

@@ -142,3 +142,11 @@ fn values_are_converted() {
     let text = trial("").set("scale", Value::from(2), Some(1)).failure();
     assert!(text.contains("changes between two steps"), "{text}");
 }
+
+#[test]
+fn values_are_counted() {
+    let values = [1.0, 0.0, 2.0, f64::NAN, -1.0, 3.0];
+    let trial = || Trial::kind(&registry(), "value.count", "").feed("in", Feed::messages(values));
+    assert_eq!(trial().run().messages::<f64>("out"), [1.0, 2.0, 3.0]);
+    assert_eq!(trial().set("above", 1.5, None).run().messages::<f64>("out"), [1.0, 2.0]);
+}

@@ -45,6 +45,21 @@ fn samples_come_in_order_and_the_end_is_said() {
 }
 
 #[test]
+fn numbers_that_are_taken_as_samples_are_told() {
+    let datagrams: Vec<Vec<u8>> = (0..5).map(|number| datagram(number, &[1.0, 2.0])).collect();
+    let seen = received(&datagrams, |source| source.header(false).timeout(50_000_000));
+    assert_eq!(seen.samples::<f32>("out").len(), 20);
+    assert!(
+        seen.notes().iter().any(|note| note.contains("set `header = true` here, too")),
+        "{:?}",
+        seen.notes()
+    );
+    let samples = vec![datagram(7, &[1.0]); 5];
+    let seen = received(&samples, |source| source.header(false).timeout(50_000_000));
+    assert!(!seen.notes().iter().any(|note| note.contains("`header")), "{:?}", seen.notes());
+}
+
+#[test]
 fn a_gap_is_counted_and_marked() {
     let datagrams = [
         datagram(0, &[0.0; 10]),

@@ -57,6 +57,19 @@ fn columns_and_times_are_written_for_any_cut() {
 }
 
 #[test]
+fn a_spectrum_in_rows_is_told() {
+    let csv = Csv::new("");
+    let path = csv.path("out.csv");
+    let bins = || Feed::samples(vec![0.0f32; 64]).rate(64e3);
+    let seen = trial("csv.sink", &path, "columns = [\"db\"]")
+        .feed("in", bins().tag(0, "axis:first_hz", -32e3))
+        .run();
+    assert!(seen.notes()[0].contains("a row for each bin of a spectrum"), "{:?}", seen.notes());
+    let seen = trial("csv.sink", &path, "columns = [\"db\"]").feed("in", bins()).run();
+    assert!(seen.notes().is_empty(), "{:?}", seen.notes());
+}
+
+#[test]
 fn names_are_quoted_and_can_be_left_out() {
     let csv = Csv::new("");
     let path = csv.path("out.csv");
