@@ -205,7 +205,8 @@ impl<T: Limited> Limited for Option<T> {
 /// If it is wrong, which is a mistake in the program that the first use of the kind shows.
 #[doc(hidden)]
 pub fn text<T: FromStr<Err: fmt::Display>>(name: &str, text: &str) -> T {
-    text.parse().unwrap_or_else(|error| panic!("`{name}`, {text:?}: {error}"))
+    text.parse()
+        .unwrap_or_else(|error| panic!("the default or limit {text:?} of the parameter `{name}`: {error}"))
 }
 
 /// Reads a limit, in the base unit.
