@@ -39,10 +39,10 @@ impl Operator for ValueLinear {
     }
 }
 
-/// Counts values: sends the number of values so far that are above a limit, for each of them.
+/// Counts the values that are above a limit, and sends the number.
 ///
-/// It counts the events of `threshold` or `peaks`, for example. A value that is not a number is not above any
-/// limit.
+/// It counts the events of `threshold` or `peaks`, for example: each of them sends the number so far. A value
+/// that is not a number is not above any limit.
 #[derive(Operator)]
 #[operator(name = "value.count")]
 pub struct ValueCount {
