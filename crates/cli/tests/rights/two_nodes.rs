@@ -94,8 +94,8 @@ fn a_thief_on_one_node_is_named_on_the_other() {
     assert!(matches!(answer.status, Some(0 | 2)), "{answer:#?}");
     let text = fs::read_to_string(place.path("records/ticks.desk.record.json")).unwrap();
     let record = Record::from_json(&text).unwrap();
-    // Messages are late by the thief's doing, by some milliseconds, and now and then by others'. What the host
-    // of a virtual machine takes is none of the thief's.
+    // Messages are late by the thief's doing, by some milliseconds, and now and then by others'. What the
+    // host of a virtual machine takes is none of the thief's.
     let late = record.misses.iter().filter(|miss| miss.late_ns > 1_000_000);
     let verdicts: Vec<&str> = late
         .filter_map(|miss| Some(miss.verdict.as_ref()?.sentence.as_str()))
