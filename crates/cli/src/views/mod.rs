@@ -17,15 +17,16 @@ pub trait Renderer {
 
 /// Columns of the terminal that stdout is; `None` if it is none.
 fn terminal_width() -> Option<usize> {
-    let is_terminal = std::io::stdout().is_terminal();
-    let size = is_terminal.then(|| ratatui::crossterm::terminal::size().ok()).flatten()?;
-    Some(usize::from(size.0)).filter(|width| *width > 0)
+    width_of(&std::io::stdout())
 }
 
 /// Columns of the terminal that stderr is; `None` if it is none.
 pub fn stderr_width() -> Option<usize> {
-    let is_terminal = std::io::stderr().is_terminal();
-    let size = is_terminal.then(|| ratatui::crossterm::terminal::size().ok()).flatten()?;
+    width_of(&std::io::stderr())
+}
+
+fn width_of(stream: &impl IsTerminal) -> Option<usize> {
+    let size = stream.is_terminal().then(|| ratatui::crossterm::terminal::size().ok()).flatten()?;
     Some(usize::from(size.0)).filter(|width| *width > 0)
 }
 

@@ -123,8 +123,9 @@ impl Operator for CsvSink {
         };
         let rate_hz = self.check_rate()?;
         let is_axis = |tag: &Tag| &*tag.key == AXIS_FIRST;
-        self.has_axis |=
-            (0..self.columns.len()).any(|lane| self.streams.tags(lane, count).any(|(_, tag)| is_axis(tag)));
+        self.has_axis = self.has_axis
+            || (0..self.columns.len())
+                .any(|lane| self.streams.tags(lane, count).any(|(_, tag)| is_axis(tag)));
         let Some(writer) = &mut self.writer else { return Ok(Step::Done) };
         let (lanes, has_time) = (self.columns.len(), self.has_time);
         self.streams.frames(count, |samples| {

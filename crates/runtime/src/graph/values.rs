@@ -3,6 +3,7 @@
 use crate::Value;
 use crate::base::units::{Bytes, Decibels, Hertz, Period};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// Value of a parameter that can be changed during the run.
@@ -22,27 +23,26 @@ pub struct ParameterStatus {
 /// Parameters that can be changed, each with the name of its operator.
 pub(crate) type NamedValues = Vec<(String, ParameterStatus)>;
 
-/// The same, shared by those who watch and change a run.
+/// The same by operator, shared by those who watch and change a run.
 #[derive(Debug, Default)]
-pub(crate) struct CurrentValues(Mutex<NamedValues>);
+pub(crate) struct CurrentValues(Mutex<BTreeMap<String, Vec<ParameterStatus>>>);
 
 impl CurrentValues {
     /// Starts with the values of the file.
     pub fn begin(&self, values: NamedValues) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = values;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.into_iter().for_each(|(operator, one)| known.entry(operator).or_default().push(one));
     }
 
     /// Notes that an operator has accepted a value.
     pub fn note(&self, operator: &str, name: &str, value: &Value, sample: Option<u64>) {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = values.iter_mut().find(|(of, one)| of == operator && one.name == name);
-        match known {
-            Some((_, known)) => {
-                (known.value, known.sample) = (in_unit(value, known.unit.as_deref()), sample);
-            }
+        let of_operator = values.entry(operator.to_string()).or_default();
+        match of_operator.iter_mut().find(|one| one.name == name) {
+            Some(known) => (known.value, known.sample) = (in_unit(value, known.unit.as_deref()), sample),
             None => {
                 let (name, value) = (name.to_string(), in_unit(value, None));
-                values.push((operator.to_string(), ParameterStatus { name, value, unit: None, sample }));
+                of_operator.push(ParameterStatus { name, value, unit: None, sample });
             }
         }
     }
@@ -50,7 +50,7 @@ impl CurrentValues {
     /// Returns those of an operator.
     pub fn of(&self, operator: &str) -> Vec<ParameterStatus> {
         let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        values.iter().filter(|(of, _)| of == operator).map(|(_, one)| one.clone()).collect()
+        values.get(operator).cloned().unwrap_or_default()
     }
 }
 
