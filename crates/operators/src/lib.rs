@@ -82,6 +82,7 @@
 //! | `squelch`, `squelch.complex` | real, complex | mutes a weak signal: [`Squelch`] |
 //! | `valve`, `valve.complex`, `valve.bytes`, `valve.value` | real, complex, bytes, value | passes or stops a stream: [`flow::Valve`] |
 //! | `head`, `head.complex`, `head.bytes`, `head.value` | real, complex, bytes, value | the first samples, then the end: [`flow::HeadSamples`] |
+//! | `pad`, `pad.complex` | real, complex | zeros after the end: [`flow::Pad`] |
 //! | `skip`, `skip.complex`, `skip.bytes`, `skip.value` | real, complex, bytes, value | all but the first samples: [`flow::SkipSamples`] |
 //! | `repeat`, `repeat.complex` | real, complex | each sample several times: [`flow::RepeatSamples`] |
 //! | `mean`, `std`, `minimum`, `peak_to_peak` | real → value | measures of windows: [`windowed::WindowMeasure`] |

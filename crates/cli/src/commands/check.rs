@@ -11,7 +11,7 @@ use onbeat::Registry;
 /// Reads and plans the pipeline as `run` does, and asks the operators whether they could start: sources open
 /// their files.
 pub fn check(arguments: &CheckArguments, registry: &Registry) -> Result<u8, CommandError> {
-    let mut pipeline = costs::read(&arguments.pipeline, registry)?;
+    let pipeline = costs::read(&arguments.pipeline, registry)?;
     stdout::is_taken(&pipeline)?;
     check_gates(&pipeline)?;
     OutputPaths::look(&pipeline.output)?;

@@ -241,10 +241,12 @@ fn paths(record: &Record) -> Table {
             if path.max_latency_ns.is_some() { path.misses.into() } else { Cell::Nothing },
         ]
     };
+    // Messages that are not due are timed as a sample.
+    let count = if record.config["pace"] == "fast" { "timed" } else { "messages" };
     Table {
         columns: vec![
             Column::new("path", "path", Unit::Text),
-            Column::new("count", "messages", Unit::Count),
+            Column::new("count", count, Unit::Count),
             Column::new("latency_median_ns", "median", Unit::Millis),
             Column::new("latency_p99_ns", "p99", Unit::Millis).spare(2),
             Column::new("latency_p99_9_ns", "p99.9", Unit::Millis).spare(3),

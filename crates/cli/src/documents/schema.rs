@@ -231,7 +231,7 @@ fn edge() -> Value {
             },
             "initial": {
                 "type": ["number", "string", "boolean"],
-                "description": "Message on the edge at the start; for chunks, the number of zero samples.",
+                "description": "Message on the edge at the start; for chunks, the number of zero samples, or their time.",
             },
         },
     })

@@ -297,9 +297,7 @@ fn a_recording_s_name_and_content_are_looked_at() {
     let settings = ["--set", "iq.format=cu8", "--set", "iq.sample_rate=2.4 MHz"];
     let wrong = answer(&settings);
     assert!(
-        wrong
-            .stderr
-            .contains("warning: iq: `sample_rate` is 2400000 Hz, and the name of the file says 1024000 Hz")
+        wrong.stderr.contains("iq: `sample_rate` is 2400000 Hz, and the name of the file says 1024000 Hz")
     );
     let text =
         "operator `frames`: the sample rate of its input is 2400000 Hz, but it works only at 2000000 Hz";
@@ -339,7 +337,8 @@ edge = [
 fn inputs_of_two_rates_are_refused_before_the_run() {
     let place = Place::new();
     std::fs::write(place.path("mixed.toml"), MIXED).unwrap();
-    let wrong = place.onbeat(&["check", "mixed.toml"]);
+    let wrong = place.onbeat(&["run", "mixed.toml"]);
+    assert!(wrong.stderr.contains("mixed.toml:5:15"), "{wrong:?}");
     let text = "operator `both`: the samples of `left` have a rate of 48000 Hz, and those of `right` of 44100 Hz: all of \
                 its inputs must have the same rate; resample one of them";
     assert!(wrong.status == Some(1) && wrong.stderr.contains(text), "{wrong:?}");

@@ -4,15 +4,18 @@
 //! |---|---|---|
 //! | [`HeadSamples`], [`HeadValues`] | `head`, `head.complex`, `head.bytes`, `head.value` | the first samples or values |
 //! | [`SkipSamples`], [`SkipValues`] | `skip`, `skip.complex`, `skip.bytes`, `skip.value` | all but the first |
+//! | [`Pad`] | `pad`, `pad.complex` | everything, then zeros |
 //! | [`RepeatSamples`] | `repeat`, `repeat.complex` | each sample several times |
 //! | [`Valve`], [`ValueValve`] | `valve`, `valve.complex`, `valve.bytes`, `valve.value` | everything while it is open |
 
 mod head;
+mod pad;
 mod repeat;
 mod skip;
 mod valve;
 
 pub use head::{HeadSamples, HeadValues};
+pub use pad::Pad;
 pub use repeat::RepeatSamples;
 pub use skip::{SkipSamples, SkipValues};
 pub use valve::{ValueValve, Valve};
@@ -66,6 +69,8 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
     registry.add(Kind::operator::<HeadSamples<Complex<f32>>>().named("head.complex"));
     registry.add(Kind::operator::<HeadSamples<u8>>().named("head.bytes"));
     registry.add(Kind::operator::<HeadValues>());
+    registry.add(Kind::operator::<Pad<f32>>());
+    registry.add(Kind::operator::<Pad<Complex<f32>>>().named("pad.complex"));
     registry.add(Kind::operator::<SkipSamples<f32>>());
     registry.add(Kind::operator::<SkipSamples<Complex<f32>>>().named("skip.complex"));
     registry.add(Kind::operator::<SkipSamples<u8>>().named("skip.bytes"));

@@ -6,7 +6,7 @@ use onbeat_runtime::{Overrides, Pace, Pipeline, Scheduler};
 use std::path::Path;
 
 /// An echo: y = x + y / 2, `delay` samples later.
-fn echo(delay: usize) -> String {
+fn echo(delay: &str) -> String {
     format!(
         r#"
 name = "echo"
@@ -42,7 +42,7 @@ fn an_echo_of_any_delay_comes_to_its_end() {
             let folder = tempfile::tempdir().unwrap();
             let mut set = Overrides::default();
             set.text("--output", "output", folder.path().display().to_string());
-            let pipeline = Pipeline::parse(&echo(delay), "echo.toml", ".", &registry(), &set)
+            let pipeline = Pipeline::parse(&echo(&delay.to_string()), "echo.toml", ".", &registry(), &set)
                 .unwrap_or_else(|error| panic!("{error}"));
             let mut options = pipeline.options;
             (options.pace, options.scheduler) = (Some(Pace::Fast), scheduler);
@@ -57,4 +57,24 @@ fn an_echo_of_any_delay_comes_to_its_end() {
             assert!(wet == expected, "delay {delay}, {scheduler:?}");
         }
     }
+}
+
+#[test]
+fn a_delay_can_be_a_time() {
+    let parse = |text: &str| Pipeline::parse(text, "echo.toml", ".", &registry(), &Overrides::default());
+    let pipeline = parse(&echo("'50 ms'")).unwrap_or_else(|error| panic!("{error}"));
+    // An edge is as large as its messages at the start.
+    let room = |pipeline: Pipeline| pipeline.plan.edges[3].quantum_bytes;
+    assert_eq!(room(pipeline), room(parse(&echo("2400")).unwrap()));
+    assert!(room(parse(&echo("2400")).unwrap()) < room(parse(&echo("'1 s'")).unwrap()));
+    let refused = |text: &str| parse(text).unwrap_err().to_string();
+    assert!(refused(&echo("'5 us'")).contains("`initial` is 0.000005 s: 0 samples at 48000 Hz"));
+    assert!(refused(&echo("'soon'")).contains("`initial`"), "{}", refused(&echo("'soon'")));
+    let unknown = echo("'50 ms'")
+        .replace("noise.source\", sample_rate = \"48 kHz\", duration = \"3 s\", seed = 5", "null.source\"");
+    assert!(
+        refused(&unknown).contains("the sample rate behind `gain` is not known"),
+        "{}",
+        refused(&unknown)
+    );
 }

@@ -85,8 +85,27 @@ fn a_skip_drops_its_samples() {
 }
 
 #[test]
+fn a_pad_adds_zeros() {
+    for text in ["count = 2500", "duration = '2.5 s'"] {
+        let seen = cuts(|| trial("pad", text).feed("in", feed()));
+        let out = seen.samples::<f32>("out");
+        assert!(out[..5000] == ramp() && out[5000..] == [0.0; 2500], "{}", out.len());
+        assert_eq!(seen.tags("out").len(), 6);
+        assert_eq!(seen.rate_hz("out"), 1000.0);
+        assert!(seen.notes().is_empty(), "{:?}", seen.notes());
+    }
+    let none = trial("pad", "duration = 1").feed("in", Feed::samples([0.0f32; 0])).run();
+    assert!(none.samples::<f32>("out").is_empty());
+    assert_eq!(none.notes(), ["no zeros were added: no chunk came, and so the sample rate is not known"]);
+    let zero = trial("pad", "count = 0").feed("in", feed()).run();
+    assert!(zero.samples::<f32>("out") == ramp() && zero.notes().is_empty());
+    let text = trial("pad", "count = 1").feed("in", Feed::frames([([2, 3, 0], vec![0.0f32; 6])])).failure();
+    assert!(text.contains("it takes plain samples only"), "{text}");
+}
+
+#[test]
 fn heads_and_skips_need_a_length_and_a_rate() {
-    for kind in ["head", "skip"] {
+    for kind in ["head", "skip", "pad"] {
         let said = |text: &str| registry().operator(kind, text).err().map(|error| error.to_string());
         assert_eq!(said("").unwrap(), "needs `count` or `duration`: give one of them");
         assert_eq!(

@@ -134,8 +134,8 @@ pub trait Operator: Any + Send {
         Vec::new()
     }
 
-    /// Returns the sample rate of a source in hertz, if it is known before the run. `onbeat check` asks for
-    /// it. The default is that of [`rate`](Operator::rate), if it is one of samples.
+    /// Returns the sample rate of a source in hertz, if it is known before the run. The plan of a pipeline
+    /// file asks for it. The default is that of [`rate`](Operator::rate), if it is one of samples.
     fn sample_rate(&self) -> Option<f64> {
         match self.rate(Some(Pace::Real)) {
             Some(Rate::Samples { rate_hz, .. }) => Some(rate_hz),
@@ -143,14 +143,14 @@ pub trait Operator: Any + Send {
         }
     }
 
-    /// Whether all inputs must have the same sample rate. `onbeat check` refuses other ones. The default is
-    /// no.
+    /// Whether all inputs must have the same sample rate. A pipeline file with other ones is refused. The
+    /// default is no.
     fn needs_one_rate(&self) -> bool {
         false
     }
 
     /// Returns the sample rate of its outputs if its inputs have this one, in hertz; `None` if that is
-    /// unknown. `onbeat check` asks for it before any run. The default is `None`.
+    /// unknown. It is asked when a pipeline file is read. The default is `None`.
     ///
     /// # Errors
     /// The reason why it cannot work at this rate.

@@ -9,6 +9,7 @@
 //! | `pools` | `[[pool]]`, and the keys for the machine |
 //! | `build`, `parameters` | construction of the graph |
 //! | `locate` | place in the file of a mistake in the graph |
+//! | `rates` | sample rates that follow from the parameters |
 //! | `error` | [`PipelineError`] |
 
 mod build;
@@ -20,6 +21,7 @@ mod on_error;
 mod overrides;
 mod parameters;
 mod pools;
+mod rates;
 mod section;
 mod source;
 mod when;
@@ -34,6 +36,7 @@ use error::Fault;
 pub use error::PipelineError;
 use onbeat_trace::record::InFlightLimit;
 pub use overrides::Overrides;
+use rates::Rates;
 use serde_json::{Value, json};
 use source::Source;
 use std::collections::BTreeMap;
@@ -237,8 +240,11 @@ fn read_pipeline(
     let entries = Entries::read(&top, source)?;
     let folders = Folders { input: folder.to_path_buf(), output };
     let Built { mut graph, places, operators } = build(&name, entries, settings, registry, &folders)?;
+    let rates = Rates::of(&mut graph);
+    rates.count_initial(&mut graph, &places)?;
     let plan =
         graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top, registry))?;
+    rates.check(&graph, &places)?;
     graph.set_config(config(&plan, &options, &folders.output, control.as_deref(), &operators));
     Ok(Pipeline { graph, options, output: folders.output, control, plan })
 }

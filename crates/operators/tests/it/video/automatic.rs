@@ -56,13 +56,13 @@ fn an_edge_has_room_for_a_frame() {
 fn what_is_not_known_is_not_guessed() {
     let folder = tempfile::tempdir().unwrap();
     // Without the file, nothing is known before the part; the run says what is wrong.
-    let mut it = pipeline(folder.path(), &KINDS, 9, "");
+    let it = pipeline(folder.path(), &KINDS, 9, "");
     assert_eq!(quanta(&it), [16384, 60_000, 54_000, 18_000, 18_000, 72_000].map(|_| 16384));
     assert_eq!(it.check().len(), 1);
     // Of stdin, the user can say it.
     let mut kinds = KINDS;
     kinds[0].1 = "kind = \"y4m.source\"\npath = \"-\"\nrows = 480\ncolumns = 640";
-    let mut it = pipeline(folder.path(), &kinds, 9, "");
+    let it = pipeline(folder.path(), &kinds, 9, "");
     assert_eq!(quanta(&it)[..2], [921_600, 60_000]);
     assert!(it.check().is_empty());
 }
