@@ -137,6 +137,8 @@
 //! | `mode_s.null` | frames → | discards frames |
 //! | `afsk.decode` | real → text | receives packets (AX.25, APRS) from audio: [`packet::AfskDecode`] |
 //! | `afsk.demod` | real | which of two tones is stronger: [`packet::AfskDemod`] |
+//! | `psk.demod` | complex → real | bits of a PSK signal: [`modems::PskDemod`] |
+//! | `fsk.demod` | complex → real | bits of an FSK signal: [`modems::FskDemod`] |
 //! | `symbol.sync`, `symbol.sync.complex` | real, complex | one sample per symbol: [`symbols::SymbolSync`] |
 //! | `ax25.decode` | real → text | decodes AX.25 frames in symbols: [`packet::Ax25Decode`] |
 //! | `pocsag.decode` | real → text | receives pages from audio: [`pocsag::PocsagDecode`] |
@@ -187,6 +189,7 @@ pub mod lanes;
 mod load;
 mod merge;
 pub mod mode_s;
+pub mod modems;
 mod note;
 mod npy;
 mod null;
@@ -290,6 +293,7 @@ pub fn registry() -> Registry {
     image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     buses::add_kinds(&mut registry);
+    modems::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

@@ -338,7 +338,7 @@ fn inputs_of_two_rates_are_refused_before_the_run() {
     let place = Place::new();
     std::fs::write(place.path("mixed.toml"), MIXED).unwrap();
     let wrong = place.onbeat(&["run", "mixed.toml"]);
-    assert!(wrong.stderr.contains("mixed.toml:5:15"), "{wrong:?}");
+    assert!(wrong.stderr.contains("mixed.toml:5:14"), "{wrong:?}");
     let text = "operator `both`: the samples of `left` have a rate of 48000 Hz, and those of `right` of 44100 Hz: all of \
                 its inputs must have the same rate; resample one of them";
     assert!(wrong.status == Some(1) && wrong.stderr.contains(text), "{wrong:?}");

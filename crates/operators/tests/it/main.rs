@@ -34,6 +34,7 @@ mod lines;
 mod measures;
 mod mode_s;
 mod mode_s_feed;
+mod modems;
 mod multiplex;
 mod not_finite;
 mod packets;
