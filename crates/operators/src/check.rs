@@ -67,3 +67,10 @@ pub(crate) fn rate(rate_hz: f64) -> Result<(), Error> {
          `sample_rate` at the source"
     )))
 }
+
+/// A text of the user within an error: without control characters, and cut where it is long.
+pub(crate) fn quoted(text: &str) -> String {
+    const MOST: usize = 40;
+    let shown: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() { format!("`{shown}...`") } else { format!("`{shown}`") }
+}

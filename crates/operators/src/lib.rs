@@ -141,6 +141,7 @@
 //! | `fsk.demod` | complex → real | bits of an FSK signal: [`modems::FskDemod`] |
 //! | `symbol.sync`, `symbol.sync.complex` | real, complex | one sample per symbol: [`symbols::SymbolSync`] |
 //! | `ax25.decode` | real → text | decodes AX.25 frames in symbols: [`packet::Ax25Decode`] |
+//! | `frame.decode` | real → text | frames with a sync word and a checksum: [`framing::FrameDecode`] |
 //! | `pocsag.decode` | real → text | receives pages from audio: [`pocsag::PocsagDecode`] |
 //! | `rds.decode` | real → text | receives the data of an FM station from its multiplex: [`rds::RdsDecode`] |
 //! | `null.source`, `null.source.complex`, `null.source.bytes` | → real, complex, bytes | sends unwritten chunks: [`NullSource`] |
@@ -180,6 +181,7 @@ mod flush_timer;
 pub mod fm_multiplex;
 mod format;
 mod found;
+pub mod framing;
 pub mod generators;
 mod hysteresis;
 pub mod iir;
@@ -293,6 +295,7 @@ pub fn registry() -> Registry {
     image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     buses::add_kinds(&mut registry);
+    framing::add_kinds(&mut registry);
     modems::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);

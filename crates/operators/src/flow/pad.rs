@@ -92,14 +92,15 @@ impl<T: Sample> Operator for Pad<T> {
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        match self.left {
-            _ if ending != Ending::Ended => {}
-            None => {
-                cx.note("no zeros were added: no chunk came, and so the sample rate is not known".to_string())
-            }
-            Some(0) => {}
-            Some(left) => cx.note(format!("the run was stopped {left} zeros before the end of the padding")),
+        if ending != Ending::Ended {
+            return Ok(());
         }
+        let note = match self.left {
+            Some(0) => return Ok(()),
+            Some(left) => format!("the run was stopped {left} zeros before the end of the padding"),
+            None => "no zeros were added: no chunk came, and so the sample rate is not known".to_string(),
+        };
+        cx.note(note);
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ mod flow;
 mod fm_chain;
 mod fm_receiver;
 mod formats;
+mod framing;
 mod generators;
 mod gpio;
 mod harness;
