@@ -34,6 +34,8 @@ mod lines;
 mod measures;
 mod mode_s;
 mod mode_s_feed;
+mod mqtt;
+mod mqtt_broker;
 mod multiplex;
 mod not_finite;
 mod packets;

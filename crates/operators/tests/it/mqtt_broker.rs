@@ -1,0 +1,341 @@
+//! `mqtt.*` with mosquitto, its publisher and its subscriber.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_macros, reason = "says why a test was skipped")]
+
+use onbeat_operators::registry;
+use onbeat_runtime::testing::{Feed, Seen, Trial, free_address};
+use onbeat_runtime::{ClockKind, Graph, OnError, Options, Restart, Run, Then};
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A broker of its own, with a folder for what it keeps.
+struct Mosquitto {
+    folder: TempDir,
+    address: SocketAddr,
+    process: Option<Child>,
+}
+
+impl Mosquitto {
+    /// Starts one, with more lines in its configuration. `None`, and a line that says so, where it is not
+    /// installed.
+    fn start(more: &str) -> Option<Self> {
+        for program in ["mosquitto", "mosquitto_pub", "mosquitto_sub", "mosquitto_passwd"] {
+            if Command::new(program).arg("--help").output().is_err() {
+                println!("skipped: {program} is not installed");
+                return None;
+            }
+        }
+        let (folder, address) = (tempfile::tempdir().unwrap(), free_address());
+        let place = folder.path().display();
+        let mut lines = format!(
+            "listener {} {}\npersistence true\npersistence_location {place}/\nmax_queued_messages 0\n\
+             queue_qos0_messages true\n{}",
+            address.port(),
+            address.ip(),
+            more.replace("FOLDER", &place.to_string())
+        );
+        if !more.contains("allow_anonymous") {
+            lines += "allow_anonymous true\n";
+        }
+        // As root it would give up its rights, and then could not read the folder.
+        if Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n") {
+            lines += "user root\n";
+        }
+        fs::write(folder.path().join("mosquitto.conf"), lines).unwrap();
+        Some(Mosquitto { folder, address, process: None }).map(|mut broker| {
+            broker.run();
+            broker
+        })
+    }
+
+    fn run(&mut self) {
+        let log = fs::File::options().create(true).append(true).open(self.folder.path().join("log")).unwrap();
+        let configuration = self.folder.path().join("mosquitto.conf");
+        let mut command = Command::new("mosquitto");
+        command.arg("-c").arg(configuration).stdout(Stdio::null()).stderr(log);
+        self.process = Some(command.spawn().unwrap());
+        while TcpStream::connect(self.address).is_err() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it, as a service manager would. It saves its sessions.
+    fn end(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        Command::new("kill").arg(process.id().to_string()).status().unwrap();
+        process.wait().unwrap();
+    }
+
+    /// The command of a client.
+    fn client(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(["-h", &self.address.ip().to_string(), "-p", &self.address.port().to_string()]);
+        command.args(arguments);
+        command
+    }
+
+    /// Publishes lines, each as a message.
+    fn publish(&self, topic: &str, qos: &str, lines: &[String]) {
+        let mut command = self.client("mosquitto_pub", &["-t", topic, "-q", qos, "-l"]);
+        let mut process = command.stdin(Stdio::piped()).spawn().unwrap();
+        process.stdin.take().unwrap().write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
+        assert!(process.wait().unwrap().success());
+    }
+
+    /// Makes the broker keep all messages for a subscriber.
+    fn subscribe(&self, topic: &str) {
+        let arguments = ["-i", "keeper", "-c", "-q", "1", "-t", topic, "-E"];
+        assert!(self.client("mosquitto_sub", &arguments).status().unwrap().success());
+    }
+
+    /// What was kept: `count` lines `topic payload`.
+    fn kept(&self, topic: &str, count: usize) -> Vec<String> {
+        let count = count.to_string();
+        let arguments = ["-i", "keeper", "-c", "-q", "1", "-t", topic, "-v", "-W", "30", "-C", &count];
+        let output = self.client("mosquitto_sub", &arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
+    }
+
+    fn parameters(&self, more: &str) -> String {
+        format!("broker = \"mqtt://{}\"\n{more}", self.address)
+    }
+
+    /// Runs a sink.
+    fn sink(&self, kind: &str, more: &str, feed: Feed, on_error: OnError) -> Result<Seen, String> {
+        Trial::kind(&registry(), kind, &self.parameters(more))
+            .feed("in", feed)
+            .on_error(on_error)
+            .options(|options| options.clock = ClockKind::Real)
+            .try_run()
+    }
+
+    fn failure(&self, more: &str) -> String {
+        Trial::kind(&registry(), "mqtt.source", &self.parameters(more)).failure()
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn lines(range: std::ops::Range<usize>) -> Vec<String> {
+    range.map(|n| format!("{n} {}", "x".repeat(n % 300))).collect()
+}
+
+fn restart() -> OnError {
+    OnError::Restart(Restart { limit: 100, delay_ns: 20_000_000, then: Then::Stop, ..Restart::default() })
+}
+
+/// A run of a source of text, and what it sent.
+struct Receiver {
+    run: Run,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Receiver {
+    fn start(parameters: &str) -> Self {
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let into = Arc::clone(&lines);
+        let mut graph = Graph::new("receiver");
+        graph.add_boxed("in", registry().operator("mqtt.source", parameters).unwrap());
+        graph.on_error("in", restart());
+        graph.sink("end", move |line: String| into.lock().unwrap().push(line));
+        graph.connect_names("in.out", "end.in").unwrap();
+        let options = Options { clock: ClockKind::Real, ..Options::default() };
+        Receiver { run: graph.start(&options).unwrap(), lines }
+    }
+
+    /// Waits for that number of lines.
+    fn wait(&self, count: usize) {
+        while self.lines.lock().unwrap().len() < count {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Publishes until something arrives, so that the subscription is there. Returns the number of lines.
+    fn wait_for_subscription(&self, broker: &Mosquitto, topic: &str) {
+        while self.lines.lock().unwrap().is_empty() {
+            broker.publish(topic, "0", &["probe".to_string()]);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Stops it. Returns the lines without probes, and the notes.
+    fn stop(self) -> (Vec<String>, String, u64) {
+        self.run.handle().stop();
+        let record = self.run.wait().unwrap();
+        let lines =
+            self.lines.lock().unwrap().iter().filter(|line| !line.ends_with("probe")).cloned().collect();
+        (lines, record.notes.join("\n"), record.result.lost)
+    }
+}
+
+#[test]
+fn lines_of_mosquitto_pub_arrive() {
+    let Some(broker) = Mosquitto::start("") else { return };
+    for qos in ["0", "1"] {
+        let receiver = Receiver::start(&broker.parameters(&format!("topic = \"plant/+/rms\"\nqos = {qos}")));
+        receiver.wait_for_subscription(&broker, "plant/2/rms");
+        broker.publish("plant/1/other", "1", &lines(0..10));
+        broker.publish("plant/1/rms", qos, &lines(0..5000));
+        let end = "the end".to_string();
+        broker.publish("plant/1/rms", "1", std::slice::from_ref(&end));
+        while receiver.lines.lock().unwrap().last() != Some(&end) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let (found, notes, lost) = receiver.stop();
+        assert!(found == [lines(0..5000), vec![end]].concat(), "{} lines, {notes}", found.len());
+        assert_eq!(lost, 0);
+    }
+}
+
+#[test]
+fn mosquitto_sub_gets_what_a_sink_sends() {
+    let Some(broker) = Mosquitto::start("") else { return };
+    for qos in [0, 1] {
+        broker.subscribe("a/#");
+        let more = format!("topic = \"a/b\"\nqos = {qos}");
+        let seen = broker.sink("mqtt.sink", &more, Feed::messages(lines(0..5000)), OnError::Stop).unwrap();
+        assert_eq!((seen.losses(), seen.notes()), (vec![], &[][..]));
+        let expected: Vec<String> = lines(0..5000).iter().map(|line| format!("a/b {}", line)).collect();
+        let found = broker.kept("a/#", 5000);
+        // Lines that end with a space are shown without it by neither.
+        assert!(found == expected, "{} lines", found.len());
+    }
+}
+
+#[test]
+fn retained_values_reach_a_later_source() {
+    let Some(broker) = Mosquitto::start("") else { return };
+    let more = "topic = \"pump/rms\"\nfield = \"v.rms\"\nqos = 1\nretain = true";
+    broker.sink("mqtt.sink.value", more, Feed::messages([0.25, 1.0 / 3.0]), OnError::Stop).unwrap();
+    let output = broker.client("mosquitto_sub", &["-t", "pump/#", "-C", "1", "-W", "20"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"v\":{\"rms\":0.3333333333333333}}\n");
+    let receiver = Receiver::start(&broker.parameters("topic = \"pump/+\"\nwith_topic = true"));
+    receiver.wait(1);
+    let (found, notes, _) = receiver.stop();
+    assert_eq!(found, ["pump/rms {\"v\":{\"rms\":0.3333333333333333}}"]);
+    assert!(notes.contains("1 retained messages"), "{notes}");
+}
+
+/// The broker ends twice while the sink publishes, and each time is back a moment later.
+#[test]
+fn a_sink_loses_nothing_while_the_broker_restarts() {
+    let Some(mut broker) = Mosquitto::start("") else { return };
+    broker.subscribe("a");
+    let more = broker.parameters("topic = \"a\"\nqos = 1");
+    let trial = Trial::kind(&registry(), "mqtt.sink", &more)
+        .feed("in", Feed::messages(lines(0..3000)).every(500_000).paced())
+        .on_error(restart())
+        .options(|options| options.clock = ClockKind::Real);
+    let seen = std::thread::scope(|scope| {
+        let restarts = scope.spawn(|| {
+            for _ in 0..2 {
+                std::thread::sleep(Duration::from_millis(400));
+                broker.end();
+                std::thread::sleep(Duration::from_millis(50));
+                broker.run();
+            }
+        });
+        let seen = trial.try_run();
+        restarts.join().unwrap();
+        seen.unwrap()
+    });
+    assert_eq!(seen.losses(), []);
+    let away = seen.notes().iter().filter(|note| note.contains("was away for ")).count();
+    assert!(away >= 1, "{:?}", seen.notes());
+    broker.publish("a", "1", &["the end".to_string()]);
+    // As many as there are: duplicates are possible.
+    let all =
+        broker.client("mosquitto_sub", &["-i", "keeper", "-c", "-q", "1", "-t", "a", "-W", "3"]).output();
+    let text = String::from_utf8(all.unwrap().stdout).unwrap();
+    let (mut next, mut again) = (0, 0);
+    let expected = lines(0..3000);
+    for line in text.lines().take_while(|line| *line != "the end") {
+        if next < expected.len() && line == expected[next] {
+            next += 1;
+        } else {
+            assert!(expected[..next].iter().any(|before| before == line), "{line} after line {next}");
+            again += 1;
+        }
+    }
+    assert_eq!(next, 3000);
+    println!("{again} lines arrived twice; {:?}", seen.notes());
+}
+
+#[test]
+fn a_source_loses_nothing_while_the_broker_restarts() {
+    let Some(mut broker) = Mosquitto::start("") else { return };
+    let more = "topic = \"a\"\nqos = 1\nclient_id = \"source\"\nclean_session = false";
+    let receiver = Receiver::start(&broker.parameters(more));
+    receiver.wait_for_subscription(&broker, "a");
+    for part in 0..4 {
+        broker.publish("a", "1", &lines(part * 1000..(part + 1) * 1000));
+        if part < 3 {
+            broker.end();
+            broker.run();
+        }
+    }
+    while receiver.lines.lock().unwrap().last() != lines(3999..4000).last() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let (mut found, notes, lost) = receiver.stop();
+    assert!(notes.contains("was away for ") && notes.contains("with QoS 1 comes now"), "{notes}");
+    let twice = found.len();
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|line| seen.insert(line.clone()));
+    println!("{} lines arrived twice; {notes}", twice - found.len());
+    assert!(found == lines(0..4000), "{} lines", found.len());
+    assert_eq!(lost, 0);
+}
+
+#[test]
+fn mosquitto_refuses_and_the_error_says_why() {
+    let Some(mut broker) = Mosquitto::start("allow_anonymous true\n") else { return };
+    broker.end();
+    let (users, rights) = (broker.folder.path().join("users"), broker.folder.path().join("rights"));
+    let made =
+        Command::new("mosquitto_passwd").args(["-b", "-c"]).arg(&users).args(["ann", "right"]).output();
+    assert!(made.unwrap().status.success());
+    fs::write(&rights, "user ann\ntopic read open/#\n").unwrap();
+    let path = broker.folder.path().join("mosquitto.conf");
+    let text = fs::read_to_string(&path).unwrap().replace("allow_anonymous true", "allow_anonymous false");
+    fs::write(&path, format!("{text}password_file {}\nacl_file {}\n", users.display(), rights.display()))
+        .unwrap();
+    broker.run();
+    let said = broker.failure("topic = \"open/a\"");
+    assert!(said.contains("not authorised; give `user` and `password`"), "{said}");
+    let said = broker.failure("topic = \"open/a\"\nuser = \"ann\"\npassword = \"wrong\"");
+    assert!(said.contains("refused the connection: ") && said.contains("the user `ann`"), "{said}");
+    let file = broker.folder.path().join("password");
+    fs::write(&file, "right\nanything\n").unwrap();
+    let user = format!("user = \"ann\"\npassword_file = {file:?}");
+    let receiver = Receiver::start(&broker.parameters(&format!("topic = \"open/a\"\n{user}")));
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(receiver.stop().1, "");
+    let said = broker.failure(&format!("topic = \"closed/a\"\n{user}"));
+    assert!(
+        said.contains("refused the subscription to `closed/a`: its access list must permit `ann`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_last_will_is_published_after_a_failure_only() {
+    let Some(broker) = Mosquitto::start("") else { return };
+    broker.subscribe("#");
+    let more = "topic = \"a\"\nwill_topic = \"state\"\nwill = \"offline\"\nqos = 1";
+    broker.sink("mqtt.sink", more, Feed::messages(["one".to_string()]), OnError::Stop).unwrap();
+    let feed = Feed::messages(["two".to_string()]).then_fail("on purpose");
+    let failed = broker.sink("mqtt.sink", more, feed, OnError::Stop);
+    assert!(failed.err().unwrap().contains("on purpose"));
+    let found = broker.kept("#", 3);
+    assert_eq!(found, ["a one", "a two", "state offline"]);
+}
