@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_macros, reason = "says why a test was skipped")]
 
+use onbeat_operators::mqtt::{LinePayload, MqttPassword, MqttSetup, MqttSource, MqttSubscription};
 use onbeat_operators::registry;
 use onbeat_runtime::testing::{Feed, Seen, Trial, free_address};
 use onbeat_runtime::{ClockKind, Graph, OnError, Options, Restart, Run, Then};
@@ -140,14 +141,22 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn start(parameters: &str) -> Self {
+    fn start(
+        broker: &Mosquitto,
+        topic: &str,
+        change: impl FnOnce(&mut MqttSetup, &mut MqttSubscription),
+    ) -> Self {
         let lines = Arc::<Mutex<Vec<String>>>::default();
         let into = Arc::clone(&lines);
+        let mut setup = MqttSetup::new(&broker.address.to_string()).unwrap();
+        let topics = vec![topic.to_string()];
+        let mut wanted = MqttSubscription { topics, qos: 0, retained: true, longest: 1000 };
+        change(&mut setup, &mut wanted);
         let mut graph = Graph::new("receiver");
-        graph.add_boxed("in", registry().operator("mqtt.source", parameters).unwrap());
-        graph.on_error("in", restart());
+        let source = graph.add("in", MqttSource::new(setup, wanted, LinePayload::default()).unwrap());
+        graph.on_error(source, restart());
         graph.sink("end", move |line: String| into.lock().unwrap().push(line));
-        graph.connect_names("in.out", "end.in").unwrap();
+        let _ = graph.connect_names("in.out", "end.in");
         let options = Options { clock: ClockKind::Real, ..Options::default() };
         Receiver { run: graph.start(&options).unwrap(), lines }
     }
@@ -181,7 +190,7 @@ impl Receiver {
 fn lines_of_mosquitto_pub_arrive() {
     let Some(broker) = Mosquitto::start("") else { return };
     for qos in ["0", "1"] {
-        let receiver = Receiver::start(&broker.parameters(&format!("topic = \"plant/+/rms\"\nqos = {qos}")));
+        let receiver = Receiver::start(&broker, "plant/+/rms", |_, wanted| wanted.qos = qos.parse().unwrap());
         receiver.wait_for_subscription(&broker, "plant/2/rms");
         broker.publish("plant/1/other", "1", &lines(0..10));
         broker.publish("plant/1/rms", qos, &lines(0..5000));
@@ -218,10 +227,10 @@ fn retained_values_reach_a_later_source() {
     broker.sink("mqtt.sink.value", more, Feed::messages([0.25, 1.0 / 3.0]), OnError::Stop).unwrap();
     let output = broker.client("mosquitto_sub", &["-t", "pump/#", "-C", "1", "-W", "20"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"v\":{\"rms\":0.3333333333333333}}\n");
-    let receiver = Receiver::start(&broker.parameters("topic = \"pump/+\"\nwith_topic = true"));
+    let receiver = Receiver::start(&broker, "pump/+", |_, _| ());
     receiver.wait(1);
     let (found, notes, _) = receiver.stop();
-    assert_eq!(found, ["pump/rms {\"v\":{\"rms\":0.3333333333333333}}"]);
+    assert_eq!(found, ["{\"v\":{\"rms\":0.3333333333333333}}"]);
     assert!(notes.contains("1 retained messages"), "{notes}");
 }
 
@@ -273,8 +282,9 @@ fn a_sink_loses_nothing_while_the_broker_restarts() {
 #[test]
 fn a_source_loses_nothing_while_the_broker_restarts() {
     let Some(mut broker) = Mosquitto::start("") else { return };
-    let more = "topic = \"a\"\nqos = 1\nclient_id = \"source\"\nclean_session = false";
-    let receiver = Receiver::start(&broker.parameters(more));
+    let receiver = Receiver::start(&broker, "a", |setup, wanted| {
+        (setup.client_id, setup.clean_session, wanted.qos) = (Some("source".into()), false, 1);
+    });
     receiver.wait_for_subscription(&broker, "a");
     for part in 0..4 {
         broker.publish("a", "1", &lines(part * 1000..(part + 1) * 1000));
@@ -317,7 +327,9 @@ fn mosquitto_refuses_and_the_error_says_why() {
     let file = broker.folder.path().join("password");
     fs::write(&file, "right\nanything\n").unwrap();
     let user = format!("user = \"ann\"\npassword_file = {file:?}");
-    let receiver = Receiver::start(&broker.parameters(&format!("topic = \"open/a\"\n{user}")));
+    let receiver = Receiver::start(&broker, "open/a", |setup, _| {
+        (setup.user, setup.password) = (Some("ann".into()), Some(MqttPassword::File(file.clone())));
+    });
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(receiver.stop().1, "");
     let said = broker.failure(&format!("topic = \"closed/a\"\n{user}"));
