@@ -1,7 +1,8 @@
 //! A connection with a broker, from the first call to its end, also over times without the broker.
 
 use super::packet::{
-    BrokerPacket, Greeting, LONGEST_TEXT, Publication, read, write_disconnect, write_ping, write_puback,
+    BrokerPacket, CONNACK_BYTE, Greeting, LONGEST_TEXT, Publication, read, write_disconnect, write_ping,
+    write_puback,
 };
 use super::packet_buffer::{FoundPacket, PacketBuffer};
 use super::refusal::refused;
@@ -31,7 +32,7 @@ pub(super) enum ClientOpening {
 }
 
 /// A packet, or what was made of it here.
-pub(super) enum Arrival<'a> {
+pub(super) enum MqttArrival<'a> {
     /// A message, and whether the end of its payload was left out.
     Message(Publication<'a>, bool),
     /// A message of ours was acknowledged.
@@ -57,7 +58,9 @@ pub(super) struct MqttClient {
     /// Requests without an answer, and the real time of the last answer, or of the first of them.
     requests: u32,
     asked_ns: u64,
-    is_pinging: bool,
+    /// Whether a PINGREQ has no answer yet, and the real time of the last one, or of the connection.
+    pub is_pinging: bool,
+    pinged_ns: u64,
     /// Real time at which the broker went away.
     away_ns: Option<u64>,
     /// Whether the broker has kept a session from before this connection.
@@ -85,6 +88,7 @@ impl MqttClient {
             requests: 0,
             asked_ns: 0,
             is_pinging: false,
+            pinged_ns: 0,
             away_ns: None,
             has_session: false,
             was_away_s: None,
@@ -134,6 +138,9 @@ impl MqttClient {
             }
             self.greet();
         }
+        if let Some(begin) = self.incoming.begin().filter(|begin| begin[0] != CONNACK_BYTE) {
+            return Err(self.odd(&format!("`{}` instead of an answer to CONNECT", begin.escape_ascii())));
+        }
         let answer = match self.packet()? {
             None if self.flush()? && self.fill()? => return Ok(ClientOpening::Wait(Step::Again)),
             None => return self.wait(u64::MAX, cx).map(ClientOpening::Wait),
@@ -145,9 +152,9 @@ impl MqttClient {
         match answer {
             Some((has_session, 0)) => self.has_session = has_session,
             Some((_, code)) => return Err(refused(code, &self.setup, &self.id)),
-            None => return Err(self.odd("another packet before its answer to CONNECT")),
+            None => return Ok(ClientOpening::Wait(Step::Again)),
         }
-        self.stage = ClientStage::Open;
+        (self.stage, self.pinged_ns) = (ClientStage::Open, real_ns());
         self.answered();
         let since_ns = self.away_ns.take();
         self.was_away_s = since_ns.map(|since_ns| real_ns().saturating_sub(since_ns) as f64 / 1e9);
@@ -194,7 +201,7 @@ impl MqttClient {
     }
 
     /// The next packet on an open connection.
-    pub fn next(&mut self) -> Result<Option<Arrival<'_>>, Error> {
+    pub fn next(&mut self) -> Result<Option<MqttArrival<'_>>, Error> {
         let Some(found) = self.packet()? else { return Ok(None) };
         match self.read(&found)? {
             BrokerPacket::PingResp => {
@@ -206,10 +213,10 @@ impl MqttClient {
         }
         // Read once more, because what was read above borrows all of this.
         Ok(Some(match self.read(&found)? {
-            BrokerPacket::Publish(message) => Arrival::Message(message, found.is_cut),
-            BrokerPacket::PubAck(id) => Arrival::Acknowledged(id),
-            BrokerPacket::SubAck(codes) => Arrival::Granted(codes),
-            BrokerPacket::PingResp => Arrival::Alive,
+            BrokerPacket::Publish(message) => MqttArrival::Message(message, found.is_cut),
+            BrokerPacket::PubAck(id) => MqttArrival::Acknowledged(id),
+            BrokerPacket::SubAck(codes) => MqttArrival::Granted(codes),
+            BrokerPacket::PingResp => MqttArrival::Alive,
             BrokerPacket::ConnAck { .. } => return Err(self.odd("a second answer to CONNECT")),
         }))
     }
@@ -223,12 +230,12 @@ impl MqttClient {
     pub fn ping(&mut self) {
         if !self.is_pinging {
             write_ping(&mut self.outgoing);
-            self.is_pinging = true;
+            (self.is_pinging, self.pinged_ns) = (true, real_ns());
             self.ask();
         }
     }
 
-    /// Writes what is to be sent. Returns whether the broker took all.
+    /// Writes the outgoing bytes. Returns whether the broker took all.
     pub fn flush(&mut self) -> Result<bool, Error> {
         while self.written < self.outgoing.len() {
             let Some(stream) = &mut self.line.stream else { return Ok(false) };
@@ -265,11 +272,12 @@ impl MqttClient {
         if now_ns >= answer_ns {
             return Err(self.silent());
         }
-        // Three quarters of the time, so that a packet is there before the broker misses it.
+        // Three quarters of the time, so that a packet is there before the broker misses it. Also beside other
+        // packets: the answer says that the broker has read them.
         let alive_ns = u64::from(self.setup.keep_alive_s) * 750_000_000;
         let mut ping_ns = u64::MAX;
         if alive_ns > 0 && !self.is_pinging && self.stage == ClientStage::Open {
-            ping_ns = self.sent_ns.saturating_add(alive_ns);
+            ping_ns = self.pinged_ns.saturating_add(alive_ns);
             if now_ns >= ping_ns {
                 self.ping();
                 self.flush()?;

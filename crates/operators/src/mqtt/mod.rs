@@ -74,8 +74,8 @@ macro_rules! client_parameters {
             /// A file whose first line is the password; give either `password` or `password_file`.
             #[serde(default)]
             password_file: Option<PathBuf>,
-            /// Longest time without a packet to the broker, which ends the connection after 1.5 times this. In
-            /// whole seconds, 1 s to 65535 s; 0 for no limit.
+            /// Longest time without a packet to the broker, which ends the connection after 1.5 times this.
+            /// In whole seconds, 1 s to 65535 s; 0 for no limit.
             #[serde(default = "a_minute")]
             keep_alive: Seconds,
             /// Topic of the last will: the broker publishes `will` there if the connection breaks or the run
@@ -190,8 +190,8 @@ source_parameters! {
 source_parameters! {
     /// Values from a broker.
     MqttValueSourceParameters {
-        /// Where the number is in a payload of JSON: `"temperature"`, or `"wind.speed"` for a field of an object.
-        /// Without it, the payload is the number.
+        /// Where the number is in a payload of JSON: `"temperature"`, or `"wind.speed"` for a field of an
+        /// object. Without it, the payload is the number.
         #[serde(default)]
         field: Option<String>,
     }
@@ -205,8 +205,8 @@ sink_parameters! {
 sink_parameters! {
     /// Values to a broker.
     MqttValueSinkParameters {
-        /// Publishes JSON with the number in this field: `"rms"` makes `{"rms":1.5}`, `"pump.rms"` an object within
-        /// an object. Without it, the payload is the number.
+        /// Publishes JSON with the number in this field: `"rms"` makes `{"rms":1.5}`, `"pump.rms"` an object
+        /// within an object. Without it, the payload is the number.
         #[serde(default)]
         field: Option<String>,
     }

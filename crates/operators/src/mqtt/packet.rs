@@ -24,6 +24,8 @@ const PINGREQ: u8 = 12;
 const PINGRESP: u8 = 13;
 const DISCONNECT: u8 = 14;
 
+/// First byte of an answer to CONNECT.
+pub(super) const CONNACK_BYTE: u8 = CONNACK << 4;
 /// The bit of a PUBLISH that says that it may have come before.
 pub(super) const DUPLICATE: u8 = 0b1000;
 const RETAIN: u8 = 0b0001;

@@ -58,6 +58,13 @@ impl PacketBuffer {
         Ok(Some(found))
     }
 
+    /// The first bytes that were not used up, if there are any.
+    pub fn begin(&self) -> Option<&[u8]> {
+        const SHOWN: usize = 12;
+        let bytes = &self.bytes[self.used.clone()];
+        (!bytes.is_empty()).then(|| &bytes[..bytes.len().min(SHOWN)])
+    }
+
     /// The bytes of a packet after its head.
     pub fn rest(&self, packet: &FoundPacket) -> &[u8] {
         &self.bytes[packet.rest.clone()]

@@ -1,6 +1,6 @@
 //! Messages to a broker.
 
-use super::client::{Arrival, ClientOpening, MqttClient};
+use super::client::{ClientOpening, MqttArrival, MqttClient};
 use super::in_flight::InFlight;
 use super::packet::{frame, is_publish, write_publish};
 use super::payload::WritePayload;
@@ -44,7 +44,6 @@ pub struct MqttSink<W: WritePayload> {
     /// Messages with QoS 0 since the last sign of life, and those of them before the last question for one.
     unconfirmed: u64,
     before_ping: u64,
-    has_asked: bool,
     has_given_up: bool,
 }
 
@@ -64,7 +63,6 @@ impl<W: WritePayload> MqttSink<W> {
             in_flight: InFlight::default(),
             unconfirmed: 0,
             before_ping: 0,
-            has_asked: false,
             has_given_up: false,
         })
     }
@@ -114,21 +112,21 @@ impl<W: WritePayload> MqttSink<W> {
         loop {
             match self.client.next()? {
                 None => return Ok(has_news),
-                Some(Arrival::Alive) => {
+                Some(MqttArrival::Alive) => {
                     self.unconfirmed -= self.before_ping.min(self.unconfirmed);
-                    (self.before_ping, self.has_asked) = (0, false);
+                    self.before_ping = 0;
                 }
                 // One that is not known is of a former connection.
-                Some(Arrival::Acknowledged(id)) => {
+                Some(MqttArrival::Acknowledged(id)) => {
                     if self.in_flight.acknowledge(id) {
                         self.client.answered();
                         has_news = true;
                     }
                 }
-                Some(Arrival::Message(..)) => {
+                Some(MqttArrival::Message(..)) => {
                     return Err(self.client.odd("a message to a client without subscriptions"));
                 }
-                Some(Arrival::Granted(_)) => {
+                Some(MqttArrival::Granted(_)) => {
                     return Err(self.client.odd("an answer to a SUBSCRIBE that was never sent"));
                 }
             }
@@ -144,18 +142,21 @@ impl<W: WritePayload> MqttSink<W> {
         if is_over(cx, self.client.setup.patience_ns) {
             return Ok(self.give_up(NOT_CONFIRMED, cx));
         }
-        if self.unconfirmed > 0 && !self.has_asked {
-            (self.has_asked, self.before_ping) = (true, self.unconfirmed);
+        if self.unconfirmed > 0 && !self.client.is_pinging {
+            self.before_ping = self.unconfirmed;
             self.client.ping();
-            if self.client.flush()? {
-                return self.wait(cx);
-            }
+            self.client.flush()?;
         }
         self.wait(cx)
     }
 
     fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        self.client.wait(over_at_ns(cx, self.client.setup.patience_ns), cx)
+        let was_pinging = self.client.is_pinging;
+        let step = self.client.wait(over_at_ns(cx, self.client.setup.patience_ns), cx);
+        if self.client.is_pinging && !was_pinging {
+            self.before_ping = self.unconfirmed;
+        }
+        step
     }
 
     /// Counts the rest as lost, also what is still to come.
@@ -192,7 +193,7 @@ impl<W: WritePayload> MqttSink<W> {
                  acknowledgements"
             ));
         }
-        (self.before_ping, self.has_asked) = (0, false);
+        self.before_ping = 0;
     }
 }
 

@@ -1,10 +1,11 @@
 //! Messages from a broker.
 
-use super::client::{Arrival, ClientOpening, MqttClient};
+use super::client::{ClientOpening, MqttArrival, MqttClient};
 use super::packet::{Publication, write_subscribe};
 use super::payload::ReadPayload;
 use super::refusal::{NOT_SUBSCRIBED, not_subscribed};
 use super::setup::{MqttSetup, check_filter, shown};
+use crate::streams::real_ns;
 use onbeat_runtime::{Context, Ending, Error, Operator, Output, Ports, Step};
 
 // Units and reasons of losses.
@@ -46,6 +47,8 @@ pub struct MqttSource<R: ReadPayload> {
     duplicates: u64,
     /// Topics whose losses were noted.
     named: Vec<String>,
+    /// Real time at which it took its last step, and the messages that had arrived by then.
+    end: Option<(u64, u64)>,
 }
 
 impl<R: ReadPayload> MqttSource<R> {
@@ -71,6 +74,7 @@ impl<R: ReadPayload> MqttSource<R> {
             retained: 0,
             duplicates: 0,
             named: Vec::new(),
+            end: None,
         })
     }
 
@@ -94,14 +98,14 @@ impl<R: ReadPayload> MqttSource<R> {
         loop {
             let (message, is_cut) = match self.client.next()? {
                 None => return Ok(false),
-                Some(Arrival::Message(message, is_cut)) => (message, is_cut),
-                Some(Arrival::Granted(codes)) => {
+                Some(MqttArrival::Message(message, is_cut)) => (message, is_cut),
+                Some(MqttArrival::Granted(codes)) => {
                     let codes = codes.to_vec();
                     self.granted(&codes, cx)?;
                     continue;
                 }
-                Some(Arrival::Alive) => continue,
-                Some(Arrival::Acknowledged(_)) => {
+                Some(MqttArrival::Alive) => continue,
+                Some(MqttArrival::Acknowledged(_)) => {
                     return Err(self.client.odd("an acknowledgement of what nobody has published"));
                 }
             };
@@ -154,16 +158,16 @@ impl<R: ReadPayload> MqttSource<R> {
         Ok(())
     }
 
-    /// Counts messages that have arrived and that nobody takes any more. Those that the broker sends again to
-    /// the same session are not lost.
-    fn count_unread(&mut self, cx: &mut Context) {
+    /// Number of messages that have arrived and that nobody takes any more. Those that the broker sends again
+    /// to the same session are left out.
+    fn count_unread(&mut self) -> u64 {
         let keeps = !self.client.setup.clean_session;
-        let (mut lost, mut looked) = (0, 0);
+        let (mut unread, mut looked) = (0, 0);
         while looked < LOOKED_THROUGH {
             let is_empty = match self.client.next() {
-                Ok(Some(Arrival::Message(message, _))) => {
+                Ok(Some(MqttArrival::Message(message, _))) => {
                     let is_wanted = self.wanted.retained || !message.is_retained;
-                    lost += u64::from(is_wanted && !(keeps && message.id.is_some()));
+                    unread += u64::from(is_wanted && !(keeps && message.id.is_some()));
                     looked += message.payload.len();
                     false
                 }
@@ -176,7 +180,7 @@ impl<R: ReadPayload> MqttSource<R> {
                 break;
             }
         }
-        cx.lose(lost, MESSAGES, UNREAD);
+        unread
     }
 }
 
@@ -222,12 +226,22 @@ impl<R: ReadPayload> Operator for MqttSource<R> {
         self.client.wait(u64::MAX, cx)
     }
 
-    fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {
-        if ending == Ending::Failed {
-            self.client.hang_up();
-        } else {
-            self.count_unread(cx);
-            self.client.leave();
+    fn finished(&mut self) {
+        let unread = self.count_unread();
+        self.end = Some((real_ns(), unread));
+        self.client.leave();
+    }
+
+    fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
+        // Without a leave in `finished`, the run has failed.
+        self.client.hang_up();
+        let now_ns = real_ns();
+        let stopped_ns = cx.stopped_for_ns().map(|stopped_for_ns| now_ns.saturating_sub(stopped_for_ns));
+        // One that ended earlier was not wanted any more.
+        if let (Some((end_ns, unread)), Some(stopped_ns)) = (self.end, stopped_ns)
+            && end_ns >= stopped_ns
+        {
+            cx.lose(unread, MESSAGES, UNREAD);
         }
         let Self { taken, retained, duplicates, .. } = self;
         if *retained > 0 {

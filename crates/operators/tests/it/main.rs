@@ -35,7 +35,6 @@ mod measures;
 mod mode_s;
 mod mode_s_feed;
 mod mqtt;
-mod mqtt_broker;
 mod multiplex;
 mod not_finite;
 mod packets;
