@@ -265,7 +265,7 @@ mod tests {
         };
         all.write(&mut packet);
         // Figure 3.6 of MQTT 3.1.1: user, password, will retain, will QoS 1, will, clean session.
-        assert_eq!(packet, b"\x10\x22\0\x04MQTT\x04\xee\0\x0a\0\x02id\0\x01w\0\x04gone\0\x03ann\0\x02pw");
+        assert_eq!(packet, b"\x10\x20\0\x04MQTT\x04\xee\0\x0a\0\x02id\0\x01w\0\x04gone\0\x03ann\0\x02pw");
     }
 
     proptest! {
