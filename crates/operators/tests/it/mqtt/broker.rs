@@ -18,16 +18,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// A broker of its own, with a folder for what it keeps.
-struct Mosquitto {
+pub struct Mosquitto {
     folder: TempDir,
-    address: SocketAddr,
+    pub address: SocketAddr,
     process: Option<Child>,
 }
 
 impl Mosquitto {
     /// Starts one, with more lines in its configuration. `None`, and a line that says so, where it is not
     /// installed.
-    fn start(more: &str) -> Option<Self> {
+    pub fn start(more: &str) -> Option<Self> {
         for program in ["mosquitto", "mosquitto_pub", "mosquitto_sub", "mosquitto_passwd"] {
             if Command::new(program).arg("--help").output().is_err() {
                 println!("skipped: {program} is not installed");
@@ -76,7 +76,7 @@ impl Mosquitto {
     }
 
     /// The command of a client.
-    fn client(&self, program: &str, arguments: &[&str]) -> Command {
+    pub fn client(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(["-h", &self.address.ip().to_string(), "-p", &self.address.port().to_string()]);
         command.args(arguments);
@@ -92,7 +92,7 @@ impl Mosquitto {
     }
 
     /// Makes the broker keep all messages for a subscriber.
-    fn subscribe(&self, topic: &str) {
+    pub fn subscribe(&self, topic: &str) {
         let arguments = ["-i", "keeper", "-c", "-q", "1", "-t", topic, "-E"];
         assert!(self.client("mosquitto_sub", &arguments).status().unwrap().success());
     }
@@ -106,7 +106,7 @@ impl Mosquitto {
     }
 
     /// All kept messages.
-    fn all_kept(&self, topic: &str) -> Vec<String> {
+    pub fn all_kept(&self, topic: &str) -> Vec<String> {
         let arguments = ["-i", "keeper", "-c", "-q", "1", "-t", topic, "-v", "-W", "3"];
         let output = self.client("mosquitto_sub", &arguments).output().unwrap();
         String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
