@@ -272,8 +272,8 @@ impl MqttClient {
         if now_ns >= answer_ns {
             return Err(self.silent());
         }
-        // Three quarters of the time, so that a packet is there before the broker misses it. Also beside other
-        // packets: the answer says that the broker has read them.
+        // Three quarters of the time, so that a packet is there before the broker misses it. Also beside
+        // other packets: the answer says that the broker has read them.
         let alive_ns = u64::from(self.setup.keep_alive_s) * 750_000_000;
         let mut ping_ns = u64::MAX;
         if alive_ns > 0 && !self.is_pinging && self.stage == ClientStage::Open {
