@@ -128,6 +128,8 @@
 //! | `can.parse` | text → CAN | reads candump's log format: [`CanParse`](buses::can::CanParse) |
 //! | `can.signal` | CAN → value | decodes a signal: [`CanSignal`](buses::can::CanSignal) |
 //! | `can.frame` | value → CAN | encodes a signal: [`CanFrameMaker`](buses::can::CanFrameMaker) |
+//! | `mqtt.source`, `mqtt.source.value` | → text, value | receives messages of an MQTT broker: [`MqttSource`](mqtt::MqttSource) |
+//! | `mqtt.sink`, `mqtt.sink.value` | text, value → | publishes at an MQTT broker: [`MqttSink`](mqtt::MqttSink) |
 //! | `link.source`, `link.source.complex`, `link.source.bytes`, `link.source.numbers`, `link.source.value`, `link.source.text`, `link.source.frames`, `link.source.can` | → all types | receives messages from another run: [`LinkSource`](onbeat_link::LinkSource) |
 //! | `link.sink`, `link.sink.complex`, `link.sink.bytes`, `link.sink.numbers`, `link.sink.value`, `link.sink.text`, `link.sink.frames`, `link.sink.can` | all types → | sends messages to another run: [`LinkSink`](onbeat_link::LinkSink) |
 //! | `mode_s.demod`, `mode_s.demod.complex` | real, complex → frames | finds Mode S frames: [`mode_s::Demod`] |
@@ -192,6 +194,7 @@ mod load;
 mod merge;
 pub mod mode_s;
 pub mod modems;
+pub mod mqtt;
 mod note;
 mod npy;
 mod null;
@@ -297,6 +300,7 @@ pub fn registry() -> Registry {
     buses::add_kinds(&mut registry);
     framing::add_kinds(&mut registry);
     modems::add_kinds(&mut registry);
+    mqtt::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

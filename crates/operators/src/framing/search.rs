@@ -133,7 +133,7 @@ impl FrameSearch {
                     Behind::Waits => return None,
                     Behind::Nothing => self.odd_lengths += 1,
                     Behind::Bytes(bytes, length) => {
-                        let start = self.first + (begin - count as usize) as u64;
+                        let start = self.first + begin as u64 - u64::from(count);
                         if let Some(value) = self.line(start, errors, is_inverted, &bytes, length) {
                             self.at = begin + 8 * bytes.len();
                             (self.register, self.filled) = (0, 0);

@@ -36,6 +36,7 @@ mod measures;
 mod mode_s;
 mod mode_s_feed;
 mod modems;
+mod mqtt;
 mod multiplex;
 mod not_finite;
 mod packets;
