@@ -22,6 +22,7 @@
 //! | `png.sink.bytes` | bytes → | writes frames as PNG images: [`PngFrameSink`] |
 //! | `y4m.source` | → bytes | plays uncompressed video: [`Y4mSource`] |
 //! | `y4m.sink` | bytes → | writes uncompressed video: [`Y4mSink`] |
+//! | `v4l2.source` | → bytes | receives frames from a camera: [`V4l2Source`](camera::V4l2Source) |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
 //! | `tone.source`, `tone.source.complex` | → real, complex | a tone: [`generators::ToneSource`] |
 //! | `sweep.source`, `sweep.source.complex` | → real, complex | a tone whose frequency rises or falls: [`generators::SweepSource`] |
@@ -163,6 +164,7 @@ extern crate onbeat_runtime as onbeat;
 mod add;
 pub mod arithmetic;
 pub mod buses;
+pub mod camera;
 mod check;
 pub mod combine;
 mod control;
@@ -289,6 +291,7 @@ pub fn registry() -> Registry {
     image::add_kinds(&mut registry);
     streams::add_kinds(&mut registry);
     buses::add_kinds(&mut registry);
+    camera::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);
