@@ -94,6 +94,7 @@
 //! | `expression` | real `a`, `b`, ... → real | formula over samples: [`expression::SampleExpression`] |
 //! | `expression.value` | value `a`, `b`, ... → value | formula over values: [`expression::ValueExpression`] |
 //! | `tap` | real | statistics of the passing samples: [`Tap`] |
+//! | `tap.image` | bytes | keeps the latest frame for `onbeat ctl ... fetch`: [`ImageTap`] |
 //! | `throttle`, `throttle.complex` | real, complex | limits the sample rate in real time: [`Throttle`] |
 //! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] |
 //! | `counter` | → numbers | 0, 1, 2, ...: [`Counter`] |
@@ -229,7 +230,7 @@ pub use merge::NumberMerge;
 pub use npy::{NpySink, NpySource};
 pub use null::{NullSink, NullSource};
 pub use onbeat_runtime::Overrun;
-pub use png::{ColourMap, PictureFormat, PngFrameSink, PngSink, PngSource};
+pub use png::{ColourMap, ImageTap, PictureFormat, PngFrameSink, PngSink, PngSource};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{

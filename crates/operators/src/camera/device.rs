@@ -134,9 +134,9 @@ impl CameraSetup {
             let text = format!("there is no input `{wanted}`");
             return Err(self.cannot(&text, format!("inputs of this device: {}", all.join(", "))));
         };
-        device
-            .set_input(number as u32)
-            .map_err(|error| self.cannot(&format!("input `{wanted}`"), self.why(&error, Path::new(&self.device))))
+        device.set_input(number as u32).map_err(|error| {
+            self.cannot(&format!("input `{wanted}`"), self.why(&error, Path::new(&self.device)))
+        })
     }
 
     fn set_controls(&self, device: &VideoDevice) -> Result<(), Error> {
@@ -151,10 +151,14 @@ impl CameraSetup {
                 return Err(self.cannot(&text, format!("`controls` can have {}", names.join(", "))));
             };
             let [least, most, usual] = control.values;
-            device.set_control(control, value).map_err(|error| {
-                let limits = format!("it can be from {least} to {most}, and is {usual} usually");
-                self.cannot(&format!("`{name}` cannot be {value}: {error}"), limits)
-            })?;
+            let limits = format!("it can be from {least} to {most}, and is {usual} usually");
+            // Drivers take the nearest value instead.
+            if !(least..=most).contains(&value) {
+                return Err(self.cannot(&format!("`{name}` cannot be {value}"), limits));
+            }
+            device
+                .set_control(control, value)
+                .map_err(|error| self.cannot(&format!("`{name}` cannot be {value}: {error}"), limits))?;
         }
         Ok(())
     }
@@ -177,12 +181,7 @@ impl CameraSetup {
                 None => "an unknown rate".to_string(),
             };
             let reason = (!is_obtained).then(|| rates_in_words(stream.device(), *pixels, layout.size));
-            all.push(Obtained {
-                what: "frame rate".to_string(),
-                asked: rate_text(asked),
-                obtained,
-                reason,
-            });
+            all.push(Obtained { what: "frame rate".to_string(), asked: rate_text(asked), obtained, reason });
         }
         let buffers = stream.buffers();
         all.push(Obtained {
@@ -190,7 +189,8 @@ impl CameraSetup {
             // More than asked for is what the driver needs.
             asked: (self.buffers as usize).max(buffers).to_string(),
             obtained: buffers.to_string(),
-            reason: (buffers < self.buffers as usize).then(|| "the driver has no memory for more".to_string()),
+            reason: (buffers < self.buffers as usize)
+                .then(|| "the driver has no memory for more".to_string()),
         });
         all
     }
@@ -199,10 +199,7 @@ impl CameraSetup {
     pub fn gone(&self, error: &std::io::Error) -> Error {
         let why =
             if VideoStream::is_gone(error) { "it was unplugged".to_string() } else { error.to_string() };
-        Error::new(format!(
-            "{}: {why}. With `on_error = \"restart\"` the operator waits for it",
-            self.device
-        ))
+        Error::new(format!("{}: {why}. With `on_error = \"restart\"` the operator waits for it", self.device))
     }
 
     fn cannot(&self, what: &str, why: impl Display) -> Error {
@@ -261,7 +258,8 @@ fn nodes() -> Vec<VideoNode> {
 /// Names the video devices of this machine.
 fn nodes_here(nodes: &[VideoNode]) -> String {
     if nodes.is_empty() {
-        return "this machine has no video devices: is the camera plugged in, and its driver loaded?".to_string();
+        return "this machine has no video devices: is the camera plugged in, and its driver loaded?"
+            .to_string();
     }
     let names: Vec<String> =
         nodes.iter().take(SHOWN).map(|node| format!("/dev/{} ({})", node.node, node.card)).collect();

@@ -1,6 +1,7 @@
 //! Numbers and times of frames: which are missing, and why.
 
 use onbeat_runtime::Context;
+use std::collections::VecDeque;
 
 /// Unit of losses.
 pub(super) const FRAMES: &str = "frames";
@@ -11,6 +12,8 @@ pub(super) const TOO_LATE: &str = "the driver had no free buffer, because the wo
 const NOT_STORED: &str = "the driver lost them although it had a free buffer: the camera, its cable or its bus did not \
                           deliver them";
 const AWAY: &str = "were not captured while the camera was away (by the time and the frame rate)";
+/// Buffers that drivers keep for the frames to come: with these only, a frame is lost.
+const KEPT: usize = 2;
 /// Most gaps that are noted one by one.
 const NOTED: u64 = 20;
 
@@ -35,7 +38,9 @@ struct FrameGap {
 /// Follows the frames of a camera.
 #[derive(Debug, Default)]
 pub(super) struct FrameGaps {
-    last: Option<FrameMark>,
+    /// The last frames, as many as there are buffers.
+    last: VecDeque<FrameMark>,
+    buffers: usize,
     /// Whether the camera was away since the last frame: the driver counts from the start again.
     is_new_stream: bool,
     /// Number of the next frame since the start, with those that were lost.
@@ -44,6 +49,12 @@ pub(super) struct FrameGaps {
 }
 
 impl FrameGaps {
+    /// A camera with this many buffers begins to capture.
+    pub fn open(&mut self, buffers: usize) {
+        self.buffers = buffers;
+        self.last.reserve(buffers + 1);
+    }
+
     /// The camera was closed, and may come back.
     pub fn close(&mut self) {
         self.is_new_stream = true;
@@ -56,7 +67,13 @@ impl FrameGaps {
             self.count(lost, reason, frame.captured_ns.saturating_sub(cx.start_ns()), cx);
             self.next += lost;
         }
-        self.last = Some(frame);
+        if self.is_new_stream {
+            self.last.clear();
+        }
+        self.last.push_back(frame);
+        while self.last.len() > self.buffers.max(1) {
+            self.last.pop_front();
+        }
         self.is_new_stream = false;
         self.next += 1;
         self.next - 1
@@ -64,7 +81,7 @@ impl FrameGaps {
 
     /// Counts the frames of the time since the last one, for a camera that did not come back.
     pub fn end_away(&mut self, now_ns: u64, period_ns: f64, cx: &mut Context) {
-        if let (Some(last), true) = (self.last, self.is_new_stream) {
+        if let (Some(last), true) = (self.last.back(), self.is_new_stream) {
             let lost = (now_ns.saturating_sub(last.captured_ns) as f64 / period_ns) as u64;
             cx.lose(lost, FRAMES, AWAY);
         }
@@ -83,7 +100,8 @@ impl FrameGaps {
         self.gaps += 1;
         if self.gaps <= NOTED {
             let (first, last) = (self.next, self.next + lost - 1);
-            let which = if lost == 1 { format!("frame {first}") } else { format!("frames {first} to {last}") };
+            let which =
+                if lost == 1 { format!("frame {first}") } else { format!("frames {first} to {last}") };
             let why = if reason == TOO_LATE {
                 "no free buffer"
             } else if reason == AWAY {
@@ -98,7 +116,7 @@ impl FrameGaps {
 
     /// The frames that are missing before this one. `period_ns` is the usual time from one frame to the next.
     fn gap(&self, frame: FrameMark, period_ns: f64) -> Option<FrameGap> {
-        let last = self.last?;
+        let last = self.last.back()?;
         let passed_ns = frame.captured_ns.saturating_sub(last.captured_ns) as f64;
         if self.is_new_stream {
             let lost = ((passed_ns / period_ns).round() as u64).saturating_sub(1);
@@ -110,10 +128,11 @@ impl FrameGaps {
             return None;
         }
         let lost = u64::from(step - 1);
-        // If the frame before the gap was still in the driver when the first lost one came, so were those in
-        // all other buffers that were full.
         let first_lost_ns = last.captured_ns as f64 + passed_ns / f64::from(step);
-        let reason = if last.taken_ns as f64 >= first_lost_ns { TOO_LATE } else { NOT_STORED };
+        // Frames that were in the driver when the first lost one came.
+        let full = self.last.iter().filter(|frame| frame.taken_ns as f64 >= first_lost_ns).count();
+        let is_full = full >= self.buffers.saturating_sub(KEPT).max(1);
+        let reason = if is_full { TOO_LATE } else { NOT_STORED };
         (lost > 0).then_some(FrameGap { lost, reason })
     }
 }
@@ -131,7 +150,13 @@ mod tests {
     }
 
     fn gap(last: FrameMark, next: FrameMark) -> Option<(u64, &'static str)> {
-        let gaps = FrameGaps { last: Some(last), ..FrameGaps::default() };
+        after(&[last], next)
+    }
+
+    /// With four buffers.
+    fn after(last: &[FrameMark], next: FrameMark) -> Option<(u64, &'static str)> {
+        let last = last.iter().copied().collect();
+        let gaps = FrameGaps { last, buffers: 4, ..FrameGaps::default() };
         gaps.gap(next, PERIOD_NS).map(|gap| (gap.lost, gap.reason))
     }
 
@@ -140,8 +165,15 @@ mod tests {
         assert_eq!(FrameGaps::default().gap(frame(7, 0.0, 0.0), PERIOD_NS), None);
         assert_eq!(gap(frame(7, 0.0, 0.0), frame(8, 1.0, 0.0)), None);
         assert_eq!(gap(frame(7, 0.0, 0.1), frame(9, 2.0, 0.0)), Some((1, NOT_STORED)));
-        assert_eq!(gap(frame(7, 0.0, 1.1), frame(9, 2.0, 0.0)), Some((1, TOO_LATE)));
-        assert_eq!(gap(frame(7, 0.0, 4.0), frame(17, 10.0, 0.0)), Some((9, TOO_LATE)));
+        // The worker was late, but three buffers were free.
+        assert_eq!(gap(frame(7, 0.0, 1.1), frame(9, 2.0, 0.0)), Some((1, NOT_STORED)));
+        let late = [frame(4, 0.0, 8.0), frame(5, 1.0, 7.0), frame(6, 2.0, 6.0), frame(7, 3.0, 5.0)];
+        assert_eq!(after(&late, frame(9, 5.0, 0.0)), Some((1, TOO_LATE)));
+        assert_eq!(after(&late, frame(17, 13.0, 0.0)), Some((9, TOO_LATE)));
+        // A driver that keeps two buffers for itself.
+        assert_eq!(after(&late[2..], frame(9, 5.0, 0.0)), Some((1, TOO_LATE)));
+        let in_time = [frame(4, 0.0, 1.5), frame(5, 1.0, 0.5), frame(6, 2.0, 0.5), frame(7, 3.0, 0.5)];
+        assert_eq!(after(&in_time, frame(9, 5.0, 0.0)), Some((1, NOT_STORED)));
     }
 
     #[test]
@@ -154,8 +186,8 @@ mod tests {
 
     #[test]
     fn an_absence_is_estimated_by_time() {
-        let gaps =
-            FrameGaps { last: Some(frame(70, 0.0, 0.0)), is_new_stream: true, ..FrameGaps::default() };
+        let last = [frame(70, 0.0, 0.0)].into();
+        let gaps = FrameGaps { last, is_new_stream: true, ..FrameGaps::default() };
         let lost = |at| gaps.gap(frame(0, at, 0.0), PERIOD_NS).map(|gap| (gap.lost, gap.reason));
         assert_eq!(lost(60.2), Some((59, AWAY)));
         assert_eq!(lost(1.4), None);

@@ -211,7 +211,9 @@ impl WithSimd for RowLoop<'_> {
         match reader.format {
             VideoFormat::Grey => {
                 let lines = out.chunks_exact_mut(columns).enumerate();
-                lines.for_each(|(y, to)| reader.grey(&frame[y * line_bytes..][..pixels.row_bytes(columns)], to));
+                lines.for_each(|(y, to)| {
+                    reader.grey(&frame[y * line_bytes..][..pixels.row_bytes(columns)], to)
+                });
             }
             VideoFormat::Rgb => {
                 let lines = out.chunks_exact_mut(3 * columns).enumerate();

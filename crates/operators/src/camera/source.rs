@@ -128,6 +128,7 @@ impl V4l2Source {
 
     fn begin(&mut self, capture: Capture) {
         self.period_ns = 1e9 / capture.open.modes.rate_hz.unwrap_or(USUAL_HZ);
+        self.gaps.open(capture.open.stream.buffers());
         self.camera = Some(capture);
     }
 
@@ -150,8 +151,10 @@ impl V4l2Source {
             return;
         }
         match frame {
-            (false, _) => cx.note("the driver has no times on the monotonic clock: frames have the time at which they \
-                                   were taken"),
+            (false, _) => cx.note(
+                "the driver has no times on the monotonic clock: frames have the time at which they \
+                                   were taken",
+            ),
             (true, true) => cx.note("the driver's times are those of the start of the exposure"),
             (true, false) => {}
         }

@@ -25,7 +25,8 @@ impl Mapping {
     fn new(device: &VideoDevice, buffer: &Buffer) -> Result<Self, VideoError> {
         let (bytes, flags) = (buffer.bytes as usize, MapFlags::SHARED);
         // SAFETY: a new mapping at a place of the kernel's choice changes no memory that is in use.
-        let base = unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, flags, device, buffer.offset.into()) }?;
+        let base =
+            unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, flags, device, buffer.offset.into()) }?;
         let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
         Ok(Mapping { base, bytes })
     }
@@ -94,7 +95,10 @@ impl VideoStream {
         let mut buffer = Buffer { kind, memory, ..Buffer::ZERO };
         update::<{ abi::DQBUF }, _>(self.as_fd(), &mut buffer)?;
         let Some(mapping) = self.buffers.get(buffer.index as usize) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the driver names a buffer that it has not"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the driver names a buffer that it has not",
+            ));
         };
         let used = (buffer.used_bytes as usize).min(mapping.bytes);
         // SAFETY: the mapping has at least this many bytes and lives as long as the stream, which the frame

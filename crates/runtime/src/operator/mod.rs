@@ -4,6 +4,7 @@ pub(crate) mod aligned;
 pub(crate) mod changes;
 pub(crate) mod chunk;
 pub(crate) mod context;
+pub(crate) mod fetched;
 pub(crate) mod generated;
 pub(crate) mod in_place;
 pub(crate) mod inline;
@@ -21,6 +22,7 @@ pub(crate) mod ticker;
 pub(crate) mod when;
 pub(crate) mod zip;
 
+use crate::operator::fetched::Fetched;
 use crate::operator::inline::Inline;
 use crate::operator::kernel::not_settable;
 use crate::operator::lanes::{LaneMemory, LaneSlot};
@@ -288,6 +290,15 @@ pub trait Operator: Any + Send {
         Err(Error::new(format!(
             "`{name}` changes between two steps, not at a sample ({sample}): leave out the sample"
         )))
+    }
+
+    /// Hands out what it holds for those who watch the run, such as the latest picture. Called between two
+    /// steps; the work is done later, on another thread, by the closure in the result.
+    ///
+    /// # Errors
+    /// If there is nothing, now or ever (the default).
+    fn fetch(&mut self) -> Result<Fetched, Error> {
+        Err(Error::new("there is nothing to fetch from it: a `tap.image` hands out its latest frame"))
     }
 
     /// Returns the operator's shortcuts for chains, see [`Inline`]. The default is `None`.
