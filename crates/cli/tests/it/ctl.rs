@@ -45,20 +45,21 @@ to = "count"
 "#;
 
 /// Running run with a control socket.
-struct Running {
-    place: Place,
+pub(super) struct Running {
+    pub place: Place,
     child: Child,
 }
 
 impl Running {
     fn start() -> Self {
-        let place = Place::new();
-        fs::write(place.path("steered.toml"), STEERED).expect("a file");
-        let child = run(&place);
-        Running { place, child }
+        Running::of(Place::new(), STEERED)
+    }
+    pub fn of(place: Place, pipeline: &str) -> Self {
+        fs::write(place.path("steered.toml"), pipeline).expect("a file");
+        Running { child: run(&place), place }
     }
 
-    fn ctl(&self, arguments: &[&str]) -> Answer {
+    pub fn ctl(&self, arguments: &[&str]) -> Answer {
         self.place.onbeat(&[&["ctl", SOCKET], arguments].concat())
     }
 
@@ -75,7 +76,7 @@ impl Running {
     }
 
     /// Stops the run, and checks its result.
-    fn end(mut self) -> serde_json::Value {
+    pub fn end(mut self) -> serde_json::Value {
         let answer = self.ctl(&["stop"]);
         assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{answer:?}");
         assert_eq!(wait(&mut self.child), Some(0), "{}", self.said());
@@ -182,40 +183,6 @@ fn every_order_is_carried_out() {
     let threads = record["threads"].as_array().expect("threads");
     assert!(threads.iter().any(|thread| thread["name"] == "onbeat-control"), "{threads:#?}");
     assert_eq!(record["config"]["control"], SOCKET);
-}
-
-#[test]
-fn the_latest_frame_is_saved() {
-    let place = Place::new();
-    let pipeline = STEERED.split("[[operator]]").next().expect("the name").to_string()
-        + "[[operator]]\nname = \"film\"\nkind = \"y4m.source\"\npath = \"film.y4m\"\nrepeat = 0\n\
-           [[operator]]\nname = \"view\"\nkind = \"tap.image\"\n\
-           [[edge]]\nfrom = \"film\"\nto = \"view\"\n";
-    fs::write(place.path("steered.toml"), pipeline).expect("a file");
-    fs::write(place.path("film.y4m"), b"YUV4MPEG2 W2 H2 F100:1 Cmono\nFRAME\n\x10\x40\x80\xeb")
-        .expect("a file");
-    let child = run(&place);
-    let running = Running { place, child };
-    let saved = || (running.ctl(&["fetch", "view", "view.png"]).status == Some(0)).then_some(());
-    until("a frame is there", saved).expect("it comes");
-    let answer = running.ctl(&["fetch", "view", "view.png"]);
-    assert!(
-        answer.stdout.starts_with("view.png: ") && answer.stdout.ends_with(" bytes, image/png\n"),
-        "{answer:?}"
-    );
-    let png = fs::read(running.place.path("view.png")).expect("a file");
-    assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
-    assert!(!running.place.path("view.png.part").exists());
-    for (arguments, text) in [
-        (["fetch", "film", "x.png"], "operator `film`: there is nothing to fetch from it"),
-        (["fetch", "veiw", "x.png"], "there is no operator `veiw`: did you mean `view`?"),
-        (["fetch", "view", "no/folder/x.png"], "cannot write no/folder/x.png"),
-    ] {
-        let answer = running.ctl(&arguments);
-        assert!(answer.status == Some(1) && answer.stderr.contains(text), "{answer:?}");
-    }
-    assert!(!running.place.path("x.png").exists());
-    running.end();
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn has_tables(mut rest: &[u8]) -> bool {
         let Some(next) = rest.get(length..) else { return true };
         rest = next;
     }
-    // What is damaged is not made better.
+    // Damaged data are left to the decoder.
     true
 }
 
@@ -119,7 +119,7 @@ mod tests {
         for Picture { name, jpeg, rgb, luma } in pictures() {
             let steps = [(false, rgb), (true, luma)]
                 .map(|(is_grey, out)| largest_step(&read(&jpeg, is_grey).unwrap(), &out));
-            // The inverse transforms may round differently by 1, and RGB adds the roundings of three channels.
+            // The transforms may round differently by 1, and RGB adds the roundings of three channels.
             assert!(steps[0] <= 3 && steps[1] <= 1, "{name}: differs by up to {steps:?}");
         }
     }

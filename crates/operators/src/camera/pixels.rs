@@ -117,7 +117,7 @@ pub(super) enum FrameDamage {
 }
 
 /// Reads frames of one layout.
-pub(super) struct FrameReader {
+pub(super) struct PixelReader {
     vectors: Vectors,
     pixels: CameraPixels,
     format: VideoFormat,
@@ -129,7 +129,7 @@ pub(super) struct FrameReader {
     jpeg: JpegReader,
 }
 
-impl FrameReader {
+impl PixelReader {
     /// Prepares for frames.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl FrameReader {
         let [colours, full] = [range, ColourRange::Full].map(|range| Colours::new(matrix, range));
         let jpeg = JpegReader::default();
         let vectors = Vectors::new();
-        Ok(FrameReader { vectors, pixels, format, columns, rows, line_bytes, colours, full, jpeg })
+        Ok(PixelReader { vectors, pixels, format, columns, rows, line_bytes, colours, full, jpeg })
     }
 
     /// Bytes of a frame.
@@ -179,7 +179,7 @@ impl FrameReader {
     /// Reads a frame into samples, of which there are as many as the result has.
     ///
     /// # Errors
-    /// If the frame is damaged. Nothing is to be made of `out` then.
+    /// If the frame is damaged. `out` has no meaning then.
     pub fn read(&mut self, frame: &[u8], out: &mut [u8]) -> Result<(), FrameDamage> {
         if self.pixels == CameraPixels::Mjpeg {
             let is_grey = self.format == VideoFormat::Grey;
@@ -196,7 +196,7 @@ impl FrameReader {
 
 /// The loop over rows, compiled for the processor's vectors.
 struct RowLoop<'f> {
-    reader: &'f FrameReader,
+    reader: &'f PixelReader,
     frame: &'f [u8],
     out: &'f mut [u8],
 }
@@ -207,7 +207,7 @@ impl WithSimd for RowLoop<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
         let RowLoop { reader, frame, out } = self;
-        let FrameReader { columns, line_bytes, pixels, .. } = *reader;
+        let PixelReader { columns, line_bytes, pixels, .. } = *reader;
         match reader.format {
             VideoFormat::Grey => {
                 let lines = out.chunks_exact_mut(columns).enumerate();
@@ -223,7 +223,7 @@ impl WithSimd for RowLoop<'_> {
     }
 }
 
-impl FrameReader {
+impl PixelReader {
     /// A row to grey: luma as it is.
     #[inline(always)]
     fn grey(&self, row: &[u8], to: &mut [u8]) {

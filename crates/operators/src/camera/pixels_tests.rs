@@ -38,7 +38,7 @@ fn read(
     (size, line_bytes): ((u32, u32), u32),
     frame: &[u8],
 ) -> Vec<u8> {
-    let mut reader = FrameReader::new(&layout(size, pixels, line_bytes), pixels, format, colours).unwrap();
+    let mut reader = PixelReader::new(&layout(size, pixels, line_bytes), pixels, format, colours).unwrap();
     let samples = size.0 * size.1 * if format == VideoFormat::Grey { 1 } else { 3 };
     let mut out = vec![1; samples as usize];
     reader.read(frame, &mut out).unwrap();
@@ -127,7 +127,7 @@ fn colours_are_those_of_the_driver() {
 fn layouts_that_make_no_sense_are_refused() {
     let refused = |size, pixels, line_bytes| {
         let layout = layout(size, pixels, line_bytes);
-        FrameReader::new(&layout, pixels, VideoFormat::Rgb, LIMITED).err().unwrap().to_string()
+        PixelReader::new(&layout, pixels, VideoFormat::Rgb, LIMITED).err().unwrap().to_string()
     };
     assert!(refused((4, 3), CameraPixels::Yuyv, 7).contains("7 bytes in a row, of which 8 are needed"));
     assert!(refused((0, 3), CameraPixels::Grey, 0).contains("0 × 3 pixels"));
@@ -153,7 +153,7 @@ proptest! {
         let format = if is_grey { VideoFormat::Grey } else { VideoFormat::Rgb };
         let size = (2 * half, rows);
         let line_bytes = pixels.row_bytes(size.0 as usize) as u32 + padding;
-        let mut reader = FrameReader::new(&layout(size, pixels, line_bytes), pixels, format, LIMITED).unwrap();
+        let mut reader = PixelReader::new(&layout(size, pixels, line_bytes), pixels, format, LIMITED).unwrap();
         let mut out = vec![0; (size.0 * rows) as usize * if is_grey { 1 } else { 3 }];
         let least = reader.least_bytes();
         for length in [length, least, least.saturating_sub(1)] {

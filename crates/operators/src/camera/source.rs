@@ -3,7 +3,7 @@
 use super::choice::{CameraRequest, check_buffers};
 use super::device::{CameraSetup, OpenCamera, request};
 use super::gaps::{FRAMES, FrameGaps, FrameMark};
-use super::pixels::{CameraPixels, FrameDamage, FrameReader, colours};
+use super::pixels::{CameraPixels, FrameDamage, PixelReader, colours};
 use crate::buses::away::{Attempt, DeviceAbsence};
 use crate::image::{ColourMatrix, ColourRange};
 use crate::npy::shape_text;
@@ -35,7 +35,8 @@ const USUAL_HZ: f64 = 30.0;
 pub struct V4l2Source {
     /// The frames.
     out: Output<Chunk<u8>>,
-    /// The device: a path such as `/dev/video0`, or the name of the camera, which `v4l2-ctl --list-devices` shows.
+    /// The device: a path such as `/dev/video0`, or the name of the camera as `v4l2-ctl --list-devices` shows
+    /// it.
     #[parameter(default = "/dev/video0".to_string(), example = "/dev/video0")]
     device: String,
     /// Columns and rows to request, such as `1280x720`. Without it, the device keeps its size.
@@ -63,8 +64,8 @@ pub struct V4l2Source {
     /// Range of YCbCr. Without it, as the driver says.
     #[parameter]
     range: Option<ColourRange>,
-    /// Settings of the device, such as `{ Brightness = 128, Gain = 10 }`; `v4l2-ctl -L` shows them. They stay as
-    /// they are after the run.
+    /// Settings of the device, such as `{ Brightness = 128, Gain = 10 }`; `v4l2-ctl -L` shows them. They stay
+    /// after the run.
     #[parameter(default)]
     controls: BTreeMap<String, i32>,
     /// How long to wait for a camera that went away, with `on_error = "restart"`.
@@ -72,7 +73,7 @@ pub struct V4l2Source {
     patience: Seconds,
     setup: Option<CameraSetup>,
     absence: DeviceAbsence,
-    camera: Option<Capture>,
+    camera: Option<CameraCapture>,
     gaps: FrameGaps,
     is_timed: bool,
     is_jpeg_noted: bool,
@@ -80,9 +81,9 @@ pub struct V4l2Source {
 }
 
 /// A camera that captures, and what its frames become.
-struct Capture {
+struct CameraCapture {
     open: OpenCamera,
-    reader: FrameReader,
+    reader: PixelReader,
     shape: [u32; 3],
     samples: u64,
     rate_hz: f64,
@@ -115,18 +116,18 @@ impl V4l2Source {
     }
 
     /// Opens the camera.
-    fn open(&self) -> Result<Capture, Error> {
+    fn open(&self) -> Result<CameraCapture, Error> {
         let open = self.setup()?.open()?;
         let modes = open.modes;
         let colours = colours(&modes.layout, self.matrix, self.range);
-        let reader = FrameReader::new(&modes.layout, modes.pixels, self.format, colours)?;
+        let reader = PixelReader::new(&modes.layout, modes.pixels, self.format, colours)?;
         let shape = self.shape_of(modes.layout.size);
         let samples = shape.iter().map(|&length| u64::from(length.max(1))).product();
         let rate_hz = modes.rate_hz.unwrap_or(0.0) * samples as f64;
-        Ok(Capture { open, reader, shape, samples, rate_hz })
+        Ok(CameraCapture { open, reader, shape, samples, rate_hz })
     }
 
-    fn begin(&mut self, capture: Capture) {
+    fn begin(&mut self, capture: CameraCapture) {
         self.period_ns = 1e9 / capture.open.modes.rate_hz.unwrap_or(USUAL_HZ);
         self.gaps.open(capture.open.stream.buffers());
         self.camera = Some(capture);
@@ -233,7 +234,7 @@ impl Operator for V4l2Source {
         }
         let Some(mut chunk) = self.out.chunk(cx) else { return Ok(Step::Wait) };
         let (Some(setup), Some(capture)) = (&self.setup, &mut self.camera) else { return Ok(Step::Done) };
-        let Capture { open, reader, shape, samples, rate_hz } = capture;
+        let CameraCapture { open, reader, shape, samples, rate_hz } = capture;
         if *samples > chunk.capacity() as u64 {
             return Err(Error::new(format!(
                 "a frame of {} has {samples} bytes: the edges of `out` have room for {}; give each `quantum = \

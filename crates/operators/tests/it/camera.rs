@@ -1,5 +1,5 @@
-//! Cameras without a device: what is said of parameters and of a device that is not there. `ci/camera` tries a
-//! device. The latest frame of a stream.
+//! Cameras without a device: messages about parameters and about a device that is not there. `ci/camera`
+//! tries a device. The latest frame of a stream.
 #![forbid(unsafe_code)]
 
 use onbeat_operators::registry;

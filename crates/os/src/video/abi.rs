@@ -36,22 +36,22 @@ const fn both<T>(number: u8) -> Opcode {
 
 pub(super) const QUERYCAP: Opcode = opcode::read::<Capability>(GROUP, 0);
 pub(super) const ENUM_FMT: Opcode = both::<FormatDescription>(2);
-pub(super) const G_FMT: Opcode = both::<Format>(4);
-pub(super) const S_FMT: Opcode = both::<Format>(5);
+pub(super) const G_FMT: Opcode = both::<FormatState>(4);
+pub(super) const S_FMT: Opcode = both::<FormatState>(5);
 pub(super) const REQBUFS: Opcode = both::<BufferRequest>(8);
-pub(super) const QUERYBUF: Opcode = both::<Buffer>(9);
-pub(super) const QBUF: Opcode = both::<Buffer>(15);
-pub(super) const DQBUF: Opcode = both::<Buffer>(17);
+pub(super) const QUERYBUF: Opcode = both::<BufferState>(9);
+pub(super) const QBUF: Opcode = both::<BufferState>(15);
+pub(super) const DQBUF: Opcode = both::<BufferState>(17);
 pub(super) const STREAMON: Opcode = opcode::write::<i32>(GROUP, 18);
 pub(super) const STREAMOFF: Opcode = opcode::write::<i32>(GROUP, 19);
 pub(super) const G_PARM: Opcode = both::<StreamParameters>(21);
 pub(super) const S_PARM: Opcode = both::<StreamParameters>(22);
 pub(super) const ENUMINPUT: Opcode = both::<InputDescription>(26);
-pub(super) const S_CTRL: Opcode = both::<Control>(28);
+pub(super) const S_CTRL: Opcode = both::<ControlValue>(28);
 pub(super) const QUERYCTRL: Opcode = both::<ControlDescription>(36);
 pub(super) const G_INPUT: Opcode = opcode::read::<i32>(GROUP, 38);
 pub(super) const S_INPUT: Opcode = both::<i32>(39);
-pub(super) const TRY_FMT: Opcode = both::<Format>(64);
+pub(super) const TRY_FMT: Opcode = both::<FormatState>(64);
 pub(super) const ENUM_FRAMESIZES: Opcode = both::<FrameSizes>(74);
 pub(super) const ENUM_FRAMEINTERVALS: Opcode = both::<FrameIntervals>(75);
 
@@ -84,7 +84,7 @@ pub(super) struct FormatDescription {
 /// `struct v4l2_format`, with its union as a `struct v4l2_pix_format` and the rest.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-pub(super) struct Format {
+pub(super) struct FormatState {
     pub kind: u32,
     pub padding: u32,
     pub width: u32,
@@ -116,7 +116,7 @@ pub(super) struct BufferRequest {
 /// `struct v4l2_buffer`
 #[repr(C, align(8))]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Buffer {
+pub(super) struct BufferState {
     pub index: u32,
     pub kind: u32,
     pub used_bytes: u32,
@@ -161,7 +161,7 @@ pub(super) struct InputDescription {
 /// `struct v4l2_control`
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Control {
+pub(super) struct ControlValue {
     pub id: u32,
     pub value: i32,
 }
@@ -226,12 +226,12 @@ macro_rules! zeroed {
 zeroed!(
     Capability: 104,
     FormatDescription: 64,
-    Format: 208,
+    FormatState: 208,
     BufferRequest: 20,
-    Buffer: 88,
+    BufferState: 88,
     StreamParameters: 204,
     InputDescription: 80,
-    Control: 8,
+    ControlValue: 8,
     ControlDescription: 68,
     FrameSizes: 44,
     FrameIntervals: 52,

@@ -1,5 +1,5 @@
-//! Cameras and other sources of pictures (V4L2): what they offer, their settings, and frames from the driver's
-//! buffers, which the process maps.
+//! Cameras and other sources of pictures (V4L2): what they offer, their settings, and frames from the
+//! driver's buffers, which the process maps.
 //!
 //! | file | contents |
 //! |---|---|
@@ -12,7 +12,7 @@ mod stream;
 pub use stream::{TakenFrame, VideoStream};
 
 use abi::{
-    Capability, Control, ControlDescription, Format, FormatDescription, FrameIntervals, FrameSizes,
+    Capability, ControlDescription, ControlValue, FormatDescription, FormatState, FrameIntervals, FrameSizes,
     InputDescription, StreamParameters, Zeroed, text, update,
 };
 use rustix::fs::{FileType, Mode, OFlags, open, stat};
@@ -93,7 +93,7 @@ impl From<Errno> for VideoError {
 pub struct FrameLayout {
     /// Columns and rows.
     pub size: (u32, u32),
-    /// Format of the pixels.
+    /// FormatState of the pixels.
     pub code: PixelCode,
     /// Bytes from one row to the next, of the first plane.
     pub line_bytes: u32,
@@ -232,7 +232,7 @@ impl VideoDevice {
     /// # Errors
     /// What the driver reports.
     pub fn layout(&self) -> Result<FrameLayout, VideoError> {
-        let mut format = Format { kind: abi::CAPTURE, ..Format::ZERO };
+        let mut format = FormatState { kind: abi::CAPTURE, ..FormatState::ZERO };
         update::<{ abi::G_FMT }, _>(self.as_fd(), &mut format)?;
         Ok(layout(&format))
     }
@@ -250,7 +250,7 @@ impl VideoDevice {
     ) -> Result<FrameLayout, VideoError> {
         let code = u32::from_le_bytes(code.0);
         let (kind, field) = (abi::CAPTURE, abi::PROGRESSIVE);
-        let mut format = Format { kind, width, height, code, field, ..Format::ZERO };
+        let mut format = FormatState { kind, width, height, code, field, ..FormatState::ZERO };
         if is_set {
             update::<{ abi::S_FMT }, _>(self.as_fd(), &mut format)?;
         } else {
@@ -334,7 +334,7 @@ impl VideoDevice {
     /// # Errors
     /// If the value is out of range, or the setting cannot be changed now.
     pub fn set_control(&self, control: &VideoControl, value: i32) -> Result<(), VideoError> {
-        let mut wanted = Control { id: control.id, value };
+        let mut wanted = ControlValue { id: control.id, value };
         Ok(update::<{ abi::S_CTRL }, _>(self.as_fd(), &mut wanted)?)
     }
 }
@@ -345,7 +345,7 @@ impl AsFd for VideoDevice {
     }
 }
 
-fn layout(format: &Format) -> FrameLayout {
+fn layout(format: &FormatState) -> FrameLayout {
     FrameLayout {
         size: (format.width, format.height),
         code: PixelCode(format.code.to_le_bytes()),

@@ -1,6 +1,6 @@
 //! Frames from a device: the driver's buffers, mapped, lent to the driver and taken back.
 
-use super::abi::{self, Buffer, BufferRequest, Zeroed, switch, update};
+use super::abi::{self, BufferRequest, BufferState, Zeroed, switch, update};
 use super::{VideoDevice, VideoError};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -13,26 +13,26 @@ use std::slice;
 
 /// A buffer of the driver in the memory of this process.
 #[derive(Debug)]
-struct Mapping {
+struct BufferMapping {
     base: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: the memory is of the process, not of a thread, and only its owner reads or unmaps it.
-unsafe impl Send for Mapping {}
+unsafe impl Send for BufferMapping {}
 
-impl Mapping {
-    fn new(device: &VideoDevice, buffer: &Buffer) -> Result<Self, VideoError> {
+impl BufferMapping {
+    fn new(device: &VideoDevice, buffer: &BufferState) -> Result<Self, VideoError> {
         let (bytes, flags) = (buffer.bytes as usize, MapFlags::SHARED);
         // SAFETY: a new mapping at a place of the kernel's choice changes no memory that is in use.
         let base =
             unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, flags, device, buffer.offset.into()) }?;
         let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Mapping { base, bytes })
+        Ok(BufferMapping { base, bytes })
     }
 }
 
-impl Drop for Mapping {
+impl Drop for BufferMapping {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's alone, and slices of it borrow the stream that owns it.
         let _unmapped = unsafe { munmap(self.base.as_ptr().cast::<c_void>(), self.bytes) };
@@ -42,7 +42,7 @@ impl Drop for Mapping {
 /// A device that captures. Dropped, it stops, and others can use the device.
 #[derive(Debug)]
 pub struct VideoStream {
-    buffers: Vec<Mapping>,
+    buffers: Vec<BufferMapping>,
     device: VideoDevice,
 }
 
@@ -58,9 +58,9 @@ impl VideoStream {
         update::<{ abi::REQBUFS }, _>(device.as_fd(), &mut request)?;
         let mut stream = VideoStream { buffers: Vec::new(), device };
         for index in 0..request.count {
-            let mut buffer = Buffer { index, kind, memory, ..Buffer::ZERO };
+            let mut buffer = BufferState { index, kind, memory, ..BufferState::ZERO };
             update::<{ abi::QUERYBUF }, _>(stream.as_fd(), &mut buffer)?;
-            stream.buffers.push(Mapping::new(&stream.device, &buffer)?);
+            stream.buffers.push(BufferMapping::new(&stream.device, &buffer)?);
         }
         (0..request.count).try_for_each(|index| stream.lend(index))?;
         switch::<{ abi::STREAMON }>(stream.as_fd())?;
@@ -81,18 +81,18 @@ impl VideoStream {
 
     /// Lends a buffer to the driver.
     fn lend(&self, index: u32) -> Result<(), Errno> {
-        let mut buffer = Buffer { index, kind: abi::CAPTURE, memory: abi::MAPPED, ..Buffer::ZERO };
+        let mut buffer = BufferState { index, kind: abi::CAPTURE, memory: abi::MAPPED, ..BufferState::ZERO };
         update::<{ abi::QBUF }, _>(self.as_fd(), &mut buffer)
     }
 
     /// Takes the oldest frame that is complete.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; an error for which [`is_gone`](VideoStream::is_gone) holds if the device
-    /// was unplugged; otherwise what the driver reports.
+    /// `WouldBlock` if there is none; an error for which [`is_gone`](VideoStream::is_gone) holds if the
+    /// device was unplugged; otherwise what the driver reports.
     pub fn take(&self) -> io::Result<TakenFrame<'_>> {
         let (kind, memory) = (abi::CAPTURE, abi::MAPPED);
-        let mut buffer = Buffer { kind, memory, ..Buffer::ZERO };
+        let mut buffer = BufferState { kind, memory, ..BufferState::ZERO };
         update::<{ abi::DQBUF }, _>(self.as_fd(), &mut buffer)?;
         let Some(mapping) = self.buffers.get(buffer.index as usize) else {
             return Err(io::Error::new(
@@ -132,7 +132,7 @@ impl Drop for VideoStream {
 #[derive(Debug)]
 pub struct TakenFrame<'s> {
     bytes: &'s [u8],
-    buffer: Buffer,
+    buffer: BufferState,
     stream: &'s VideoStream,
 }
 

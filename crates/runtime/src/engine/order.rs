@@ -1,6 +1,6 @@
 //! Orders for the operators of a worker while it runs.
 
-use crate::{Error, Fetched, Value};
+use crate::{Error, FetchedData, Value};
 use std::sync::mpsc::SyncSender;
 
 /// An order, carried out between two steps. Operators are numbered as in their part.
@@ -23,7 +23,7 @@ pub(crate) enum Order {
         sample: Option<u64>,
     },
     /// Hand something out.
-    Fetch(u32, SyncSender<Fetched>),
+    Fetch(u32, SyncSender<FetchedData>),
 }
 
 /// An order, and the channel for its answer.

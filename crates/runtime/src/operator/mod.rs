@@ -22,7 +22,7 @@ pub(crate) mod ticker;
 pub(crate) mod when;
 pub(crate) mod zip;
 
-use crate::operator::fetched::Fetched;
+use crate::operator::fetched::FetchedData;
 use crate::operator::inline::Inline;
 use crate::operator::kernel::not_settable;
 use crate::operator::lanes::{LaneMemory, LaneSlot};
@@ -297,7 +297,7 @@ pub trait Operator: Any + Send {
     ///
     /// # Errors
     /// If there is nothing, now or ever (the default).
-    fn fetch(&mut self) -> Result<Fetched, Error> {
+    fn fetch(&mut self) -> Result<FetchedData, Error> {
         Err(Error::new("there is nothing to fetch from it: a `tap.image` hands out its latest frame"))
     }
 

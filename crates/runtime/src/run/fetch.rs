@@ -3,7 +3,7 @@
 use super::handle::{OrderError, RunHandle};
 use super::pending_order::PendingOrder;
 use crate::engine::order::Order;
-use crate::{Error, Fetched};
+use crate::{Error, FetchedData};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use std::time::Duration;
 const POLL: Duration = Duration::from_millis(10);
 
 impl RunHandle {
-    /// Fetches what an operator hands out, such as the latest frame of a `tap.image` as a PNG picture. Returns
-    /// the media type and the data, which this thread computes.
+    /// Fetches what an operator hands out, such as the latest frame of a `tap.image` as a PNG picture.
+    /// Returns the media type and the data, which this thread computes.
     ///
     /// # Errors
     /// If there is no such operator, or it has nothing to hand out.
@@ -36,7 +36,7 @@ impl RunHandle {
 }
 
 /// Computes what an operator has handed out.
-pub(crate) fn made(fetched: Option<Fetched>) -> Result<(&'static str, Vec<u8>), Error> {
+pub(crate) fn made(fetched: Option<FetchedData>) -> Result<(&'static str, Vec<u8>), Error> {
     let fetched = fetched.ok_or_else(|| Error::new("the operator handed nothing out"))?;
     let media_type = fetched.media_type();
     Ok((media_type, fetched.make()?))

@@ -2,7 +2,7 @@
 
 use super::answer;
 use super::request::{LINE_BYTES, Request};
-use crate::Fetched;
+use crate::FetchedData;
 use crate::base::wording::{near, quoted};
 use crate::engine::order::Order;
 use crate::run::{OrderError, PendingOrder, RunHandle, made};
@@ -193,7 +193,7 @@ fn answered(result: Result<(), OrderError>) -> Vec<u8> {
 }
 
 /// Computes what an operator has handed out.
-fn handed_out(fetched: Fetched) -> Vec<u8> {
+fn handed_out(fetched: FetchedData) -> Vec<u8> {
     match made(Some(fetched)) {
         Ok((media_type, bytes)) => answer::data(media_type, &bytes),
         Err(error) => answer::wrong(&error.to_string()),

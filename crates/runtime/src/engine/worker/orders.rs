@@ -5,7 +5,7 @@ use crate::base::panic::panic_text;
 use crate::base::wording::nearest;
 use crate::engine::order::{Order, OrderRequest};
 use crate::operator::context::{Context, NONE, STARVED};
-use crate::{Error, Fetched, Value};
+use crate::{Error, FetchedData, Value};
 use onbeat_trace::record::{ChangeKind, ChangeRecord};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -59,7 +59,7 @@ impl Worker {
             Order::Fetch(operator, ref to) => {
                 self.check_open(cx, operator)?;
                 let fetched = self.fetch(cx, operator)?;
-                // Whoever asked may be gone, and replicas have one answer.
+                // The thread that asked may be gone, and replicas have one answer.
                 let _ = to.try_send(fetched);
             }
         }
@@ -106,7 +106,7 @@ impl Worker {
     }
 
     /// Lets an operator hand something out. Errors and panics go to the thread that gave the order.
-    fn fetch(&mut self, cx: &mut Context, operator: u32) -> Result<Fetched, Error> {
+    fn fetch(&mut self, cx: &mut Context, operator: u32) -> Result<FetchedData, Error> {
         let name = &cx.names.operators[operator as usize];
         let target = &mut self.operators[operator as usize];
         let wrong = |text: &str| Error::new(format!("operator `{name}`: {text}"));
