@@ -21,6 +21,8 @@ const DAMAGED: &str = "the driver marked them as damaged";
 const SHORT: &str = "they were incomplete";
 const BAD_JPEG: &str = "their JPEG data were damaged";
 const UNREAD: &str = "waited in the driver when the run was stopped";
+/// Difference of two clocks.
+const AHEAD_NS: u64 = 20_000;
 /// Time of a frame where the driver does not tell the rate.
 const USUAL_HZ: f64 = 30.0;
 
@@ -77,6 +79,8 @@ pub struct V4l2Source {
     gaps: FrameGaps,
     is_timed: bool,
     is_jpeg_noted: bool,
+    /// Frames whose times were ahead.
+    ahead: u64,
     period_ns: f64,
 }
 
@@ -140,7 +144,7 @@ impl V4l2Source {
             if frame.monotonic_ns().is_none_or(|ns| ns > until_ns) {
                 break;
             }
-            let mark = mark(&frame, cx);
+            let (mark, _) = mark(&frame, cx);
             self.gaps.take(mark, self.period_ns, cx);
             cx.lose(1, FRAMES, UNREAD);
         }
@@ -175,12 +179,14 @@ impl V4l2Source {
     }
 }
 
-/// Number and times of a frame.
-fn mark(frame: &TakenFrame<'_>, cx: &Context) -> FrameMark {
+/// Number and times of a frame, and whether the driver's time is ahead.
+fn mark(frame: &TakenFrame<'_>, cx: &Context) -> (FrameMark, bool) {
     let taken_ns = cx.now_ns();
     let captured = frame.monotonic_ns().and_then(|ns| cx.from_monotonic_ns(ns));
+    // The run's clock and the kernel's differ by a few microseconds.
+    let is_ahead = captured.is_some_and(|ns| ns > taken_ns + AHEAD_NS);
     let captured_ns = captured.unwrap_or(taken_ns).clamp(cx.start_ns().min(taken_ns), taken_ns);
-    FrameMark { sequence: frame.sequence(), captured_ns, taken_ns }
+    (FrameMark { sequence: frame.sequence(), captured_ns, taken_ns }, is_ahead)
 }
 
 #[operator]
@@ -248,7 +254,8 @@ impl Operator for V4l2Source {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return cx.readable(&open.stream),
             Err(error) => return Err(setup.gone(&error)),
         };
-        let mark = mark(&frame, cx);
+        let (mark, is_ahead) = mark(&frame, cx);
+        self.ahead += u64::from(is_ahead);
         let timed = (frame.monotonic_ns().is_some(), frame.is_timed_at_start());
         let number = self.gaps.take(mark, self.period_ns, cx);
         if frame.is_damaged() {
@@ -277,6 +284,12 @@ impl Operator for V4l2Source {
         let now_ns = cx.now_ns().saturating_sub(stopped_ns);
         self.gaps.end_away(now_ns, self.period_ns, cx);
         self.gaps.sum_up(cx);
+        if self.ahead > 0 {
+            cx.note(format!(
+                "the driver gave {} frames times ahead of the present: they have the time at which they were taken",
+                self.ahead
+            ));
+        }
         Ok(())
     }
 }
