@@ -40,8 +40,8 @@ use std::any::Any;
 ///
 /// Only [`ports`](Operator::ports) and `step` are required. The rest is for operators that can be restarted
 /// (`restart`, `restartable`), replicated (`replica`), changed during a run (`settable`, `set`, `set_at`) or
-/// made cheaper (`degrade`), that keep time (`rate`), that send frames (`frame_behind`), or that handle
-/// chunks in a chain (`inline`).
+/// made cheaper (`degrade`), that keep time (`rate`), that send frames (`frame_behind`), that hand
+/// data out (`fetch`), or that handle chunks in a chain (`inline`).
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
