@@ -248,8 +248,10 @@ pub(super) fn update<const REQUEST: Opcode, T: Zeroed>(
 ) -> Result<(), Errno> {
     loop {
         // SAFETY: the constants above name each request together with its structure, whose size is in the
-        // request's number: the kernel reads and writes that many bytes of `value`, and no pointer is in it.
-        match unsafe { ioctl(file, Updater::<REQUEST, T>::new(value)) } {
+        // request's number: the kernel reads and writes that many bytes, all of them numbers.
+        let request = unsafe { Updater::<REQUEST, T>::new(value) };
+        // SAFETY: the request changes `value` only, as said above: the structures have no pointers.
+        match unsafe { ioctl(file, request) } {
             Err(Errno::INTR) => {}
             result => return result,
         }
@@ -258,8 +260,10 @@ pub(super) fn update<const REQUEST: Opcode, T: Zeroed>(
 
 /// A request that reads the kind of the stream.
 pub(super) fn switch<const REQUEST: Opcode>(file: BorrowedFd<'_>) -> Result<(), Errno> {
-    // SAFETY: the kernel reads one number of 32 bits.
-    unsafe { ioctl(file, Setter::<REQUEST, i32>::new(CAPTURE as i32)) }
+    // SAFETY: the two requests that are called this way read one number of 32 bits.
+    let request = unsafe { Setter::<REQUEST, i32>::new(CAPTURE as i32) };
+    // SAFETY: the kernel reads that number, and changes no memory of the process that is not mapped from it.
+    unsafe { ioctl(file, request) }
 }
 
 /// A text that ends at its first 0.
