@@ -212,7 +212,7 @@ impl WithSimd for RowLoop<'_> {
             VideoFormat::Grey => {
                 let lines = out.chunks_exact_mut(columns).enumerate();
                 lines.for_each(|(y, to)| {
-                    reader.grey(&frame[y * line_bytes..][..pixels.row_bytes(columns)], to)
+                    reader.grey(&frame[y * line_bytes..][..pixels.row_bytes(columns)], to);
                 });
             }
             VideoFormat::Rgb => {
