@@ -22,6 +22,7 @@
 //! | `png.sink.bytes` | bytes → | writes frames as PNG images: [`PngFrameSink`] |
 //! | `y4m.source` | → bytes | plays uncompressed video: [`Y4mSource`] |
 //! | `y4m.sink` | bytes → | writes uncompressed video: [`Y4mSink`] |
+//! | `v4l2.source` | → bytes | receives frames from a camera: [`V4l2Source`](camera::V4l2Source) |
 //! | `waterfall.sink` | real → | draws spectra over time: [`Waterfall`] |
 //! | `tone.source`, `tone.source.complex` | → real, complex | a tone: [`generators::ToneSource`] |
 //! | `sweep.source`, `sweep.source.complex` | → real, complex | a tone whose frequency rises or falls: [`generators::SweepSource`] |
@@ -94,6 +95,7 @@
 //! | `expression` | real `a`, `b`, ... → real | formula over samples: [`expression::SampleExpression`] |
 //! | `expression.value` | value `a`, `b`, ... → value | formula over values: [`expression::ValueExpression`] |
 //! | `tap` | real | statistics of the passing samples: [`Tap`] |
+//! | `tap.image` | bytes | keeps the latest frame for `onbeat ctl ... fetch`: [`ImageTap`] |
 //! | `throttle`, `throttle.complex` | real, complex | limits the sample rate in real time: [`Throttle`] |
 //! | `load`, `load.count` | real, numbers | keeps the core busy: [`Load`] |
 //! | `counter` | → numbers | 0, 1, 2, ...: [`Counter`] |
@@ -169,6 +171,7 @@ extern crate onbeat_runtime as onbeat;
 mod add;
 pub mod arithmetic;
 pub mod buses;
+pub mod camera;
 mod check;
 pub mod combine;
 mod control;
@@ -236,7 +239,7 @@ pub use merge::NumberMerge;
 pub use npy::{NpySink, NpySource};
 pub use null::{NullSink, NullSource};
 pub use onbeat_runtime::Overrun;
-pub use png::{ColourMap, PictureFormat, PngFrameSink, PngSink, PngSource};
+pub use png::{ColourMap, ImageTap, PictureFormat, PngFrameSink, PngSink, PngSource};
 pub use sigmf::{SigmfSink, SigmfSource};
 pub use squelch::{Closed, Squelch};
 pub use streams::{
@@ -301,6 +304,7 @@ pub fn registry() -> Registry {
     framing::add_kinds(&mut registry);
     modems::add_kinds(&mut registry);
     mqtt::add_kinds(&mut registry);
+    camera::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

@@ -13,6 +13,7 @@
 //! | [`file`](mod@file) | the identity of a file, kept while the file is held |
 //! | [`serial`] | serial ports in raw mode, with their old settings back afterwards |
 //! | [`can`] | frames of a CAN interface, with their times and the number of dropped ones |
+//! | [`video`] | frames of a camera, with their times, from the driver's buffers |
 //! | [`thread`] | the only place where threads are started; each has a name |
 //! | [`policy`], [`rights`] | scheduling policies, and why the kernel refuses one |
 //! | [`latency`], [`memory`], [`stack_node`] | limits on the kernel's delays; placing memory and stacks |
@@ -81,6 +82,7 @@ pub mod thread;
 pub mod tracefs;
 pub mod tsc;
 pub mod usage;
+pub mod video;
 
 pub use cores::CoreSet;
 pub use count::EventCounter;

@@ -70,6 +70,7 @@ pub use operator::aligned::{Aligned, Combine, Combined, FnCombine, Slices, Strea
 pub use operator::aligned::{Common, HeldStream};
 pub use operator::chunk::{Chunk, Info, Sample, Tag};
 pub use operator::context::Context;
+pub use operator::fetched::FetchedData;
 pub use operator::generated::{Generated, Generator, StreamTiming};
 pub use operator::in_place::InPlace;
 pub use operator::inline::{ChunkInput, ChunkOutput, Inline, InputEdge, Shortcut};

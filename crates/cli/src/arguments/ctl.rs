@@ -13,6 +13,7 @@ EXAMPLES
   onbeat ctl fm.ctl set tune.shift=\"-40 kHz\" --at 96000
                                                         change a parameter at one input sample
   onbeat ctl fm.ctl get squelch                         show the parameters that can be changed
+  onbeat ctl cam.ctl fetch view frame.png                save the latest frame of the tap.image `view`
   onbeat ctl fm.ctl pause                               pause all sources; `resume` continues them
   onbeat ctl 192.168.0.7:7400/fm.radio top              watch a part of a deployment
   onbeat ctl fm.ctl stop                                end the run and finish its files";
@@ -50,6 +51,8 @@ pub enum CtlOrder {
     Stop(OperatorArgument),
     /// Open or close a gate
     Gate(GateArguments),
+    /// Save what an operator hands out: a tap.image its latest frame, as PNG
+    Fetch(FetchArguments),
     /// Trigger an event
     Ring {
         /// Name of the event, as in `when = { event = NAME }`
@@ -91,6 +94,14 @@ pub struct GetArguments {
     /// Output format on stdout
     #[arg(long, value_enum, default_value_t)]
     pub format: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub struct FetchArguments {
+    /// Operator, or SUBGRAPH/OPERATOR inside a subgraph
+    pub operator: String,
+    /// File to write; `-` is stdout
+    pub file: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use super::show;
 use crate::arguments::OutputFormat;
 use crate::arguments::ctl::{
-    CtlArguments, CtlOrder, GatePosition, GetArguments, SetArguments, StatusArguments,
+    CtlArguments, CtlOrder, FetchArguments, GatePosition, GetArguments, SetArguments, StatusArguments,
 };
 use crate::control::{Connection, RequestError};
 use crate::documents;
@@ -11,9 +11,12 @@ use crate::error::CommandError;
 use crate::output::{self, RepeatedText};
 use crate::top::LiveRun;
 use crate::{stderr, views};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use onbeat::RunStatus;
 use serde_json::{Value, json};
-use std::io::{self, IsTerminal};
+use std::fs;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 /// Interval between two updates.
@@ -41,6 +44,7 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
         }
         CtlOrder::Set(set) => assignment(set)?,
         CtlOrder::Get(get) => return show_parameters(arguments, get),
+        CtlOrder::Fetch(fetch) => return save(arguments, fetch),
         CtlOrder::Gate(gate) => {
             let (open, word) = match gate.position {
                 GatePosition::Open => (true, "open"),
@@ -55,6 +59,13 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
             (json!({ "command": "ring", "name": event }), format!("triggered `{event}`"))
         }
     };
+    ask(arguments, request)?;
+    output::to_stdout(&format!("{done}\n"))?;
+    Ok(0)
+}
+
+/// Carries out a request, over a new connection.
+fn ask(arguments: &CtlArguments, request: Value) -> Result<Value, CommandError> {
     Connection::open(arguments)?.ask(request).map_err(|error| {
         let failure = CommandError::from(error);
         if failure.message().starts_with("there is no ") {
@@ -62,8 +73,25 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8, CommandError> {
         } else {
             failure
         }
+    })
+}
+
+/// Saves what an operator hands out. The file appears when it is complete.
+fn save(run: &CtlArguments, FetchArguments { operator, file }: &FetchArguments) -> Result<u8, CommandError> {
+    let answer = ask(run, json!({ "command": "fetch", "operator": operator }))?;
+    let bytes = answer["base64"].as_str().and_then(|text| BASE64_STANDARD.decode(text).ok());
+    let bytes = bytes.ok_or_else(|| {
+        CommandError::new("the answer has no data").help("use the same version of onbeat as the run")
     })?;
-    output::to_stdout(&format!("{done}\n"))?;
+    let cannot = |error: io::Error| CommandError::new(format!("cannot write {}: {error}", file.display()));
+    if file.as_os_str() == "-" {
+        return io::stdout().lock().write_all(&bytes).map(|()| 0).map_err(cannot);
+    }
+    let mut part = file.clone().into_os_string();
+    part.push(".part");
+    fs::write(&part, &bytes).and_then(|()| fs::rename(&part, file)).map_err(cannot)?;
+    let kind = answer["media_type"].as_str().unwrap_or("data");
+    output::to_stdout(&format!("{}: {} bytes, {kind}\n", file.display(), bytes.len()))?;
     Ok(0)
 }
 

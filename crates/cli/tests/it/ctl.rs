@@ -45,20 +45,21 @@ to = "count"
 "#;
 
 /// Running run with a control socket.
-struct Running {
-    place: Place,
+pub(super) struct Running {
+    pub place: Place,
     child: Child,
 }
 
 impl Running {
     fn start() -> Self {
-        let place = Place::new();
-        fs::write(place.path("steered.toml"), STEERED).expect("a file");
-        let child = run(&place);
-        Running { place, child }
+        Running::of(Place::new(), STEERED)
+    }
+    pub fn of(place: Place, pipeline: &str) -> Self {
+        fs::write(place.path("steered.toml"), pipeline).expect("a file");
+        Running { child: run(&place), place }
     }
 
-    fn ctl(&self, arguments: &[&str]) -> Answer {
+    pub fn ctl(&self, arguments: &[&str]) -> Answer {
         self.place.onbeat(&[&["ctl", SOCKET], arguments].concat())
     }
 
@@ -75,7 +76,7 @@ impl Running {
     }
 
     /// Stops the run, and checks its result.
-    fn end(mut self) -> serde_json::Value {
+    pub fn end(mut self) -> serde_json::Value {
         let answer = self.ctl(&["stop"]);
         assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{answer:?}");
         assert_eq!(wait(&mut self.child), Some(0), "{}", self.said());

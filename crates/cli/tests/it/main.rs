@@ -6,6 +6,7 @@ mod ctl;
 mod data;
 mod deployed;
 mod echo;
+mod fetched;
 mod files;
 mod habits;
 mod harness;

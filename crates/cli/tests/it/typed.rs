@@ -169,7 +169,7 @@ const CASES: &[Case] = &[
         "help of ctl",
         &["ctl", "--help"],
         0,
-        &["EXAMPLES", "status", "pause", "resume", "set", "stop", "gate", "ring"],
+        &["EXAMPLES", "status", "pause", "resume", "set", "stop", "gate", "ring", "fetch"],
         &[],
     ),
     ("ctl without a socket", &["ctl"], 1, &[], &["<SOCKET> <COMMAND>"]),
@@ -222,6 +222,7 @@ const CASES: &[Case] = &[
     ("a gate half open", &["ctl", "x.ctl", "gate", "door", "ajar"], 1, &[], &["ajar", "open, close"]),
     ("a gate and nothing", &["ctl", "x.ctl", "gate", "door"], 1, &[], &["<POSITION>"]),
     ("ring without an event", &["ctl", "x.ctl", "ring"], 1, &[], &["<EVENT>"]),
+    ("fetch without a file", &["ctl", "x.ctl", "fetch", "view"], 1, &[], &["<FILE>"]),
     (
         "a socket that is not there",
         &["ctl", "x.ctl", "status"],

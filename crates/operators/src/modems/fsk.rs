@@ -15,6 +15,9 @@ const OFFSET_SHARE: f32 = 1.0 / 16.0;
 /// Most of the offset, as a share of the deviation.
 const MOST_OFFSET: f32 = 0.75;
 
+/// Largest distance of a symbol from a frequency of the sender by which the offset is corrected.
+const MOST_ERROR: f32 = 0.8;
+
 /// Largest frequency over the deviation. Where the amplitude is near 0, the phase jumps by whole turns, which
 /// would outweigh a symbol.
 const LIMIT: f32 = 1.0 + MOST_OFFSET;
@@ -173,8 +176,11 @@ impl Demodulator for FskCore {
         let Some(strobe) = self.clock.push(smooth[0] - self.offset) else { return };
         self.symbols += 1;
         let symbol = strobe.value;
-        let error = (symbol - self.nearest(symbol)) * OFFSET_SHARE;
-        self.offset = (self.offset + error).clamp(-MOST_OFFSET, MOST_OFFSET);
+        let error = symbol - self.nearest(symbol);
+        // Between signals a recording can be silent, which looks like an offset of the whole deviation.
+        if error.abs() < MOST_ERROR {
+            self.offset = (self.offset + error * OFFSET_SHARE).clamp(-MOST_OFFSET, MOST_OFFSET);
+        }
         if self.levels == 2 {
             bits.push(symbol);
         } else {

@@ -43,37 +43,14 @@ impl PngFrameSink {
         self.numbered.as_ref().map_or_else(|| self.path.clone(), |numbered| numbered.with(self.written))
     }
 
-    /// Size and colour of the picture of a frame.
-    fn picture(&self, frame: &Chunk<u8>) -> Result<((u32, u32), png::ColorType), Error> {
-        let shape = frame.info().shape;
-        let cannot = |text: String| Error::new(format!("cannot write {}: {text}", self.path.display()));
-        let (rows, columns, channels) = match *axes(&shape) {
-            [rows, columns] => (rows, columns, 1),
-            [rows, columns, channels @ (1 | 3)] => (rows, columns, channels),
-            [] => return Err(cannot("a chunk has no shape: send frames of rows × columns".to_string())),
-            _ => {
-                return Err(cannot(format!(
-                    "a frame of shape {} is not a picture: send frames of rows × columns or of rows × columns \
-                     × 3",
-                    shape_text(&shape)
-                )));
-            }
-        };
-        if rows as usize * columns as usize * channels as usize != frame.len() {
-            return Err(cannot(format!(
-                "a frame of shape {} has {} samples, which does not match its shape",
-                shape_text(&shape),
-                frame.len()
-            )));
-        }
-        let colour = if channels == 3 { png::ColorType::Rgb } else { png::ColorType::Grayscale };
-        Ok(((columns, rows), colour))
+    fn look(&self, frame: &Chunk<u8>) -> Result<((u32, u32), png::ColorType), Error> {
+        picture(frame).map_err(|error| Error::new(format!("cannot write {}: {error}", self.path.display())))
     }
 
     /// Writes a picture. Numbered ones are written while other operators wait for their turn, so they are not
     /// synced to disk.
     fn write(&mut self, frame: &Chunk<u8>, syncs: bool) -> Result<(), Error> {
-        let (size, colour) = self.picture(frame)?;
+        let (size, colour) = self.look(frame)?;
         let part = match self.part.take() {
             Some(part) => part,
             None => PartFile::create(&self.target())?,
@@ -83,6 +60,31 @@ impl PngFrameSink {
         self.written += 1;
         Ok(())
     }
+}
+
+/// Size and colour of the picture of a frame. The error is for users; the caller adds the file.
+pub(super) fn picture(frame: &Chunk<u8>) -> Result<((u32, u32), png::ColorType), Error> {
+    let shape = frame.info().shape;
+    let (rows, columns, channels) = match *axes(&shape) {
+        [rows, columns] => (rows, columns, 1),
+        [rows, columns, channels @ (1 | 3)] => (rows, columns, channels),
+        [] => return Err(Error::new("a chunk has no shape: send frames of rows × columns")),
+        _ => {
+            return Err(Error::new(format!(
+                "a frame of shape {} is not a picture: send frames of rows × columns or of rows × columns × 3",
+                shape_text(&shape)
+            )));
+        }
+    };
+    if rows as usize * columns as usize * channels as usize != frame.len() {
+        return Err(Error::new(format!(
+            "a frame of shape {} has {} samples, which does not match its shape",
+            shape_text(&shape),
+            frame.len()
+        )));
+    }
+    let colour = if channels == 3 { png::ColorType::Rgb } else { png::ColorType::Grayscale };
+    Ok(((columns, rows), colour))
 }
 
 impl Operator for PngFrameSink {
@@ -101,7 +103,7 @@ impl Operator for PngFrameSink {
         if self.numbered.is_some() {
             self.write(&frame, false)?;
         } else {
-            self.picture(&frame)?;
+            self.look(&frame)?;
             self.last = Some(frame);
         }
         Ok(Step::Wait)

@@ -145,7 +145,7 @@ fn shown(value: &str) -> String {
 
 /// A frame rate as a fraction. Rates within two millionths of n · 1000/1001 are taken for these, so that
 /// 29.97 becomes 30000:1001.
-pub(super) fn fraction(rate_hz: f64) -> Option<(u32, u32)> {
+pub(crate) fn fraction(rate_hz: f64) -> Option<(u32, u32)> {
     let close = |base: u32, most: f64| {
         let rate = (rate_hz * f64::from(base)).round();
         let is_near = (rate / f64::from(base) - rate_hz).abs() <= most * rate_hz;

@@ -9,6 +9,7 @@ mod reader;
 mod sink;
 mod source;
 
+pub(crate) use header::fraction;
 pub use sink::{Chroma, Y4mSink};
 pub use source::{VideoFormat, Y4mSource};
 

@@ -7,6 +7,7 @@ mod adsb;
 mod any_cut;
 mod arithmetic;
 mod bad_recordings;
+mod camera;
 mod can;
 mod channelizer;
 mod combine;

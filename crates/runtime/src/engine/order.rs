@@ -1,6 +1,6 @@
 //! Orders for the operators of a worker while it runs.
 
-use crate::{Error, Value};
+use crate::{Error, FetchedData, Value};
 use std::sync::mpsc::SyncSender;
 
 /// An order, carried out between two steps. Operators are numbered as in their part.
@@ -22,6 +22,8 @@ pub(crate) enum Order {
         value: Value,
         sample: Option<u64>,
     },
+    /// Hand something out.
+    Fetch(u32, SyncSender<FetchedData>),
 }
 
 /// An order, and the channel for its answer.

@@ -4,6 +4,7 @@ pub(crate) mod aligned;
 pub(crate) mod changes;
 pub(crate) mod chunk;
 pub(crate) mod context;
+pub(crate) mod fetched;
 pub(crate) mod generated;
 pub(crate) mod in_place;
 pub(crate) mod inline;
@@ -21,6 +22,7 @@ pub(crate) mod ticker;
 pub(crate) mod when;
 pub(crate) mod zip;
 
+use crate::operator::fetched::FetchedData;
 use crate::operator::inline::Inline;
 use crate::operator::kernel::not_settable;
 use crate::operator::lanes::{LaneMemory, LaneSlot};
@@ -38,8 +40,8 @@ use std::any::Any;
 ///
 /// Only [`ports`](Operator::ports) and `step` are required. The rest is for operators that can be restarted
 /// (`restart`, `restartable`), replicated (`replica`), changed during a run (`settable`, `set`, `set_at`) or
-/// made cheaper (`degrade`), that keep time (`rate`), that send frames (`frame_behind`), or that handle
-/// chunks in a chain (`inline`).
+/// made cheaper (`degrade`), that keep time (`rate`), that send frames (`frame_behind`), that hand
+/// data out (`fetch`), or that handle chunks in a chain (`inline`).
 ///
 /// ```
 /// use onbeat_runtime::{Context, Error, Input, Operator, Output, Ports, Step};
@@ -288,6 +290,15 @@ pub trait Operator: Any + Send {
         Err(Error::new(format!(
             "`{name}` changes between two steps, not at a sample ({sample}): leave out the sample"
         )))
+    }
+
+    /// Hands out what it holds for those who watch the run, such as the latest picture. Called between two
+    /// steps; the work is done later, on another thread, by the closure in the result.
+    ///
+    /// # Errors
+    /// If there is nothing, now or ever (the default).
+    fn fetch(&mut self) -> Result<FetchedData, Error> {
+        Err(Error::new("there is nothing to fetch from it: a `tap.image` hands out its latest frame"))
     }
 
     /// Returns the operator's shortcuts for chains, see [`Inline`]. The default is `None`.

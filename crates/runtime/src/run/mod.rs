@@ -2,6 +2,7 @@
 
 mod bind;
 mod conditions;
+mod fetch;
 mod handle;
 mod hang;
 mod life;
@@ -13,6 +14,7 @@ mod set_up;
 mod start;
 mod status;
 
+pub(crate) use fetch::made;
 pub use handle::{OrderError, Position, RunHandle};
 pub(crate) use pending_order::PendingOrder;
 pub use status::{

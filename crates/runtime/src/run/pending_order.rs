@@ -4,7 +4,7 @@ use super::handle::OrderError;
 use crate::engine::control::Control;
 use crate::engine::order::{Order, OrderRequest};
 use crate::plan::Plan;
-use crate::{Error, Value};
+use crate::{Error, FetchedData, Value};
 use onbeat_queue::sync::atomic::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub(crate) struct PendingOrder {
     answer: Option<Result<(), Error>>,
     /// Name and new value of a parameter, and the sample from which on it holds.
     set: Option<(String, Value, Option<u64>)>,
+    /// What an operator hands out, if the order was to do so.
+    fetched: Option<Receiver<FetchedData>>,
     deadline: Instant,
 }
 
@@ -53,8 +55,19 @@ impl PendingOrder {
             open: VecDeque::new(),
             answer: None,
             set: None,
+            fetched: None,
             deadline: Instant::now() + PATIENCE,
         }
+    }
+
+    /// Expects what an operator hands out, from its worker.
+    pub(super) fn expect(&mut self, fetched: Receiver<FetchedData>) {
+        self.fetched = Some(fetched);
+    }
+
+    /// Takes what an operator has handed out, once the order was carried out.
+    pub fn take_fetched(&mut self) -> Option<FetchedData> {
+        self.fetched.take()?.try_recv().ok()
     }
 
     /// Sends the order to a part, unless the part is gone.

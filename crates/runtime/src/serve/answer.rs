@@ -2,6 +2,8 @@
 
 use super::request::{COMMANDS, VERSION};
 use crate::run::RunStatus;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as STANDARD;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -25,12 +27,18 @@ struct Hello<'a> {
     onbeat: &'static str,
     pid: u32,
     run: &'a str,
-    commands: [&'static str; 8],
+    commands: [&'static str; 9],
 }
 
 #[derive(Serialize)]
 struct Picture<'a> {
     status: &'a RunStatus,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    media_type: &'a str,
+    base64: String,
 }
 
 /// It was done.
@@ -51,6 +59,11 @@ pub(super) fn hello(run: &str) -> Vec<u8> {
 
 pub(super) fn status(status: &RunStatus) -> Vec<u8> {
     line(true, Picture { status })
+}
+
+/// What an operator has handed out.
+pub(super) fn data(media_type: &str, bytes: &[u8]) -> Vec<u8> {
+    line(true, Data { media_type, base64: STANDARD.encode(bytes) })
 }
 
 fn line(ok: bool, more: impl Serialize) -> Vec<u8> {

@@ -2,9 +2,10 @@
 
 use super::answer;
 use super::request::{LINE_BYTES, Request};
+use crate::FetchedData;
 use crate::base::wording::{near, quoted};
 use crate::engine::order::Order;
-use crate::run::{OrderError, PendingOrder, RunHandle};
+use crate::run::{OrderError, PendingOrder, RunHandle, made};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -91,8 +92,12 @@ impl Client {
         loop {
             if let Some(asking) = &mut self.asking {
                 let Some(result) = asking.poll(Duration::ZERO) else { return };
+                let fetched = asking.take_fetched();
                 self.asking = None;
-                self.answer(&answered(result));
+                self.answer(&match fetched {
+                    Some(fetched) if result.is_ok() => handed_out(fetched),
+                    _ => answered(result),
+                });
             }
             self.write();
             if self.closing || !self.output.is_empty() || has_asked {
@@ -187,6 +192,14 @@ fn answered(result: Result<(), OrderError>) -> Vec<u8> {
     }
 }
 
+/// Computes what an operator has handed out.
+fn handed_out(fetched: FetchedData) -> Vec<u8> {
+    match made(Some(fetched)) {
+        Ok((media_type, bytes)) => answer::data(media_type, &bytes),
+        Err(error) => answer::wrong(&error.to_string()),
+    }
+}
+
 fn carry_out(request: Request, handle: &RunHandle) -> Reply {
     let asked = match request {
         Request::Hello {} => return Reply::Answered(answer::hello(handle.name())),
@@ -200,6 +213,7 @@ fn carry_out(request: Request, handle: &RunHandle) -> Reply {
             let order = |operator| Order::Set { operator, name: name.clone(), value: value.clone(), sample };
             handle.ask(&operator, order)
         }
+        Request::Fetch { operator } => handle.ask_for(&operator),
         Request::Stop { operator: None } => return at_once(handle, || handle.stop()),
         Request::Gate { name, open } => {
             let Some(gate) = handle.gate(&name) else {

@@ -13,7 +13,8 @@ pub(super) const VERSION: u64 = 1;
 pub(super) const LINE_BYTES: usize = 64 << 10;
 
 /// What may be asked for, by name.
-pub(super) const COMMANDS: [&str; 8] = ["hello", "status", "pause", "resume", "set", "stop", "gate", "ring"];
+pub(super) const COMMANDS: [&str; 9] =
+    ["hello", "status", "pause", "resume", "set", "stop", "gate", "ring", "fetch"];
 
 /// A request. An operator that is not named means all.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -43,6 +44,9 @@ pub(super) enum Request {
     },
     Ring {
         name: String,
+    },
+    Fetch {
+        operator: String,
     },
 }
 
@@ -133,6 +137,7 @@ mod tests {
                 Request::Gate { name: "g".to_string(), open: false },
             ),
             (r#""command":"ring","name":"e""#, Request::Ring { name: "e".to_string() }),
+            (r#""command":"fetch","operator":"iq""#, Request::Fetch { operator: "iq".to_string() }),
         ] {
             for line in
                 [format!("{{\"version\":1,{fields}}}\n"), format!(" {{ {fields} , \"version\" : 1 }} \r\n")]

@@ -5,7 +5,7 @@ use crate::base::panic::panic_text;
 use crate::base::wording::nearest;
 use crate::engine::order::{Order, OrderRequest};
 use crate::operator::context::{Context, NONE, STARVED};
-use crate::{Error, Value};
+use crate::{Error, FetchedData, Value};
 use onbeat_trace::record::{ChangeKind, ChangeRecord};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -56,6 +56,12 @@ impl Worker {
                 self.set(cx, operator, name, value, sample)?;
                 self.note_change(cx, operator, ChangeKind::Set, Some((name, value, sample)));
             }
+            Order::Fetch(operator, ref to) => {
+                self.check_open(cx, operator)?;
+                let fetched = self.fetch(cx, operator)?;
+                // The thread that asked may be gone, and replicas have one answer.
+                let _ = to.try_send(fetched);
+            }
         }
         Ok(())
     }
@@ -96,6 +102,17 @@ impl Worker {
             Err(panic) => {
                 Err(Error::new(format!("operator `{operator_name}`: panicked: {}", panic_text(&*panic))))
             }
+        }
+    }
+
+    /// Lets an operator hand something out. Errors and panics go to the thread that gave the order.
+    fn fetch(&mut self, cx: &mut Context, operator: u32) -> Result<FetchedData, Error> {
+        let name = &cx.names.operators[operator as usize];
+        let target = &mut self.operators[operator as usize];
+        let wrong = |text: &str| Error::new(format!("operator `{name}`: {text}"));
+        match catch_unwind(AssertUnwindSafe(|| target.fetch())) {
+            Ok(result) => result.map_err(|error| wrong(&error.to_string())),
+            Err(panic) => Err(wrong(&format!("panicked: {}", panic_text(&*panic)))),
         }
     }
 

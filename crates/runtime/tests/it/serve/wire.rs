@@ -50,7 +50,7 @@ fn answers_have_the_form_that_the_book_describes() {
                 concat!(
                     r#"{"version":1,"ok":true,"onbeat":""#,
                     env!("CARGO_PKG_VERSION"),
-                    r##"","pid":#,"run":"wire","commands":["hello","status","pause","resume","set","stop","gate","ring"]}"##
+                    r##"","pid":#,"run":"wire","commands":["hello","status","pause","resume","set","stop","gate","ring","fetch"]}"##
                 ),
             ),
             (
@@ -87,6 +87,10 @@ fn answers_have_the_form_that_the_book_describes() {
             (
                 r#""command":"set","operator":"end","parameter":"gain","value":1"#,
                 r#"{"version":1,"ok":false,"error":"operator `end` has no parameter `gain` that can be changed while it runs (it has none)"}"#,
+            ),
+            (
+                r#""command":"fetch","operator":"end""#,
+                r#"{"version":1,"ok":false,"error":"operator `end`: there is nothing to fetch from it: a `tap.image` hands out its latest frame"}"#,
             ),
             (r#""command":"stop""#, r#"{"version":1,"ok":true}"#),
         ] {
