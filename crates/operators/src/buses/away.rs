@@ -9,7 +9,7 @@ const ATTEMPT_NS: u64 = 50_000_000;
 
 /// Absence of a device, in real time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DeviceAbsence {
+pub(crate) struct DeviceAbsence {
     /// How long to wait for it after a restart.
     pub patience_ns: u64,
     /// When it went away, and when the present attempts began.
@@ -17,7 +17,7 @@ pub(super) struct DeviceAbsence {
 }
 
 /// State of a device after an attempt.
-pub(super) enum Attempt<T> {
+pub(crate) enum Attempt<T> {
     /// It was not away.
     Present,
     /// It is back.

@@ -6,7 +6,7 @@
 //! | [`can`] | frames of a CAN bus, as signals and as text |
 //! | [`gpio`] | edges and levels of single lines |
 
-mod away;
+pub(crate) mod away;
 pub mod can;
 pub mod gpio;
 pub mod serial;
