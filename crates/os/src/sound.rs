@@ -7,6 +7,8 @@ use alsa::ValueOr;
 use alsa::pcm::{Access, Format, Frames, HwParams, PCM, State, TstampType};
 use alsa::poll::{Descriptors, pollfd};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 use std::ffi::CString;
 use std::fmt;
 use std::io;
@@ -347,7 +349,8 @@ fn choose_code(hardware: &HwParams<'_>, asked: Option<SoundCode>) -> Result<Soun
     };
     found.ok_or_else(|| {
         let all: Vec<_> = possible.by_ref().map(|code| code.to_string()).collect();
-        let asked = asked.map_or_else(|| "of 16 to 32 bits, low byte first,".to_string(), |code| code.to_string());
+        let asked =
+            asked.map_or_else(|| "of 16 to 32 bits, low byte first,".to_string(), |code| code.to_string());
         let possible = if all.is_empty() { "none that is known here".to_string() } else { all.join(", ") };
         SoundError::Setting { what: "format", asked, possible }
     })
@@ -378,7 +381,11 @@ fn watch(descriptors: &[pollfd]) -> io::Result<OwnedFd> {
         flags.set(EventFlags::OUT, one.events & libc::POLLOUT != 0);
         // SAFETY: the device, from which the descriptor is, is open until the end of this function.
         let fd = unsafe { BorrowedFd::borrow_raw(one.fd) };
-        epoll::add(&ready, fd, EventData::new_u64(0), flags)?;
+        match epoll::add(&ready, fd, EventData::new_u64(0), flags) {
+            // A file that never blocks, of a plugin without a device.
+            Err(Errno::PERM) => return Ok(eventfd(1, EventfdFlags::CLOEXEC)?),
+            added => added?,
+        }
     }
     Ok(ready)
 }

@@ -25,6 +25,8 @@ mod saxpy;
 mod schema;
 mod screens;
 mod senseless;
+
+mod sound;
 mod stdout;
 mod timerlat;
 mod typed;

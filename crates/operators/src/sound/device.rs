@@ -146,7 +146,9 @@ impl SoundDevice {
     fn cannot_open(&self, error: &SoundError) -> Error {
         let name = self.name();
         let SoundError::System { errno, said, .. } = error else {
-            let SoundError::Setting { what, .. } = error else { return Error::new(format!("{name}: {error}")) };
+            let SoundError::Setting { what, .. } = error else {
+                return Error::new(format!("{name}: {error}"));
+            };
             let parameter = if *what == "format" { "format" } else { "channels" };
             return Error::new(format!(
                 "cannot use {name}: {error}: set `{parameter}` to one of these, or use `plug{name}`, which converts"
@@ -184,7 +186,9 @@ impl SoundDevice {
         let mut names = devices(self.way);
         let what = if self.way == SoundUse::Capture { "capture" } else { "play" };
         if !names.iter().any(|name| name.starts_with("hw:")) {
-            return format!("no sound card here can {what} (`cat /proc/asound/cards` lists them): is it plugged in, is its driver loaded?");
+            return format!(
+                "no sound card here can {what} (`cat /proc/asound/cards` lists them): is it plugged in, is its driver loaded?"
+            );
         }
         let left = names.len().saturating_sub(SHOWN);
         names.truncate(SHOWN);

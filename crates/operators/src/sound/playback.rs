@@ -22,8 +22,8 @@ const AWAY: &str = "not played while the device was away";
 const NOT_PLAYED: &str = "not played when the run ended";
 /// Notes of single underruns; later ones are only counted.
 const NOTED: u64 = 20;
-/// Least error of the delay, in seconds, that is put right at once.
-const TOLERANCE_S: f64 = 0.02;
+/// Least error of the delay, in seconds, that is put right at once: samples were lost before they came here.
+const JUMP_S: f64 = 0.02;
 
 /// When the device is started, unless it plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub(super) struct Playback {
     /// Controller and resampler, if clocks are kept in step.
     adapting: Option<(ClockServo, Stretch)>,
     state: Playing,
+    /// Whether samples come as fast as the device takes them.
+    is_paced: bool,
     /// Frames in the device's format, and the number of bytes that it has.
     bytes: Vec<u8>,
     done: usize,
@@ -81,12 +83,16 @@ impl Playback {
     pub fn new(settings: SoundSettings, delay_s: Option<f64>, is_adapting: bool) -> Result<Self, Error> {
         let rate_hz = f64::from(settings.rate_hz);
         let ahead_s = delay_s.unwrap_or(f64::from(settings.buffer) / rate_hz / 2.0);
-        let tolerance_s = TOLERANCE_S.max(ahead_s / 2.0);
+        let buffer_s = f64::from(settings.buffer) / rate_hz;
+        // A drift is put right before the buffer is full or empty.
+        let drift_s = (buffer_s - ahead_s).min(ahead_s).max(buffer_s / 8.0) / 2.0;
+        let ns = |time_s: f64| (time_s * 1e9) as u64;
         let adapting = is_adapting.then(|| Stretch::new(settings.channels as usize));
         let adapting = adapting.transpose()?.map(|stretch| (ClockServo::default(), stretch));
         Ok(Playback {
             settings,
-            timeline: Timeline::new(rate_hz, (ahead_s * 1e9) as u64, (tolerance_s * 1e9) as u64),
+            timeline: Timeline::new(rate_hz, ns(ahead_s), ns(JUMP_S.max(ahead_s)), ns(drift_s)),
+            is_paced: false,
             adapting,
             state: Playing::Not,
             bytes: Vec::with_capacity(2 * settings.buffer as usize * settings.frame_bytes()),
@@ -107,6 +113,18 @@ impl Playback {
 
     pub fn rate_hz(&self) -> f64 {
         f64::from(self.settings.rate_hz)
+    }
+
+    /// Whether the device sets the pace.
+    pub fn is_paced(&self) -> bool {
+        self.is_paced
+    }
+
+    /// More samples had come when the device, which was full, took the last ones: it sets the pace.
+    pub fn set_the_pace(&mut self) {
+        if !std::mem::replace(&mut self.is_paced, true) {
+            self.timeline.forget();
+        }
     }
 
     /// Whether the device has no samples.
@@ -138,6 +156,7 @@ impl Playback {
         if let Playing::Soon(_) = self.state {
             return Ok(Placement::default());
         }
+        let due_ns = due_ns.filter(|_| !self.is_paced);
         let (status, at_ns) = device.status()?;
         if status.state == SoundState::Gone {
             return Err(device.gone("the kernel says so"));
@@ -245,7 +264,12 @@ impl Playback {
     }
 
     /// Starts the device.
-    fn begin(&mut self, due_ns: Option<u64>, device: &mut SoundDevice, cx: &mut Context) -> Result<(), Error> {
+    fn begin(
+        &mut self,
+        due_ns: Option<u64>,
+        device: &mut SoundDevice,
+        cx: &mut Context,
+    ) -> Result<(), Error> {
         device.card()?.start().map_err(|error| device.gone(&error))?;
         let now_ns = real_ns();
         self.end_ns = self.after(now_ns, self.written as i64);
@@ -280,7 +304,7 @@ impl Playback {
     fn stopped(&mut self, device: &mut SoundDevice) -> Result<(), Error> {
         device.card()?.prepare().map_err(|error| device.gone(&error))?;
         let had_played = self.state == Playing::Yes;
-        (self.state, self.written) = (Playing::Not, 0);
+        (self.state, self.written, self.is_paced) = (Playing::Not, 0, false);
         self.clear();
         if had_played && self.gap.is_none() {
             self.underruns += 1;
@@ -351,7 +375,9 @@ impl Playback {
         }
         let Lost { clipped, not_finite } = self.lost;
         if clipped > 0 {
-            cx.note(format!("{clipped} samples were beyond full scale and were clipped: put a `gain` before it"));
+            cx.note(format!(
+                "{clipped} samples were beyond full scale and were clipped: put a `gain` before it"
+            ));
         }
         if not_finite > 0 {
             cx.note(format!("{not_finite} samples were not finite and were played as 0"));

@@ -24,6 +24,9 @@ pub struct AudioSink {
     delay_s: Option<f64>,
     is_adapting: bool,
     has_noted: bool,
+    /// Whether the device was full, and whether a chunk was taken in part.
+    has_waited: bool,
+    has_rest: bool,
     /// Whether all samples were taken, and silence follows.
     is_finishing: bool,
 }
@@ -43,6 +46,8 @@ impl AudioSink {
             delay_s: None,
             is_adapting: false,
             has_noted: false,
+            has_waited: false,
+            has_rest: false,
             is_finishing: false,
         })
     }
@@ -81,9 +86,15 @@ impl AudioSink {
         if rate_hz != playback.rate_hz() {
             return Err(wrong_rate(rate_hz, playback.rate_hz()));
         }
-        let count = count.min(BLOCK);
+        // A chunk is due when its last sample is.
+        let rest = count.saturating_sub(BLOCK);
+        let count = count - rest;
+        let rest_ns = (rest as f64 * 1e9 / rate_hz) as u64;
         let due_ns = self.streams.stamp().due_ns().and_then(|due_ns| cx.to_monotonic_ns(due_ns));
-        if self.is_adapting && due_ns.is_none() && !std::mem::replace(&mut self.has_noted, true) {
+        let due_ns = due_ns.map(|due_ns| due_ns.saturating_sub(rest_ns));
+        self.has_rest = rest > 0;
+        let is_paced = playback.is_paced() || due_ns.is_none();
+        if self.is_adapting && is_paced && !std::mem::replace(&mut self.has_noted, true) {
             cx.note("`adapt` has no effect on samples that come as fast as there is room");
         }
         let placement = playback.place(count as u64, due_ns, &mut self.device, cx)?;
@@ -127,6 +138,7 @@ impl AudioSink {
             }
             return Ok(Step::Again);
         }
+        self.has_waited = true;
         let until_ns = over_at_ns(cx, patience_ns);
         self.device.wait(Some(until_ns), cx)
     }
@@ -188,6 +200,7 @@ impl Operator for AudioSink {
         if !playback.flush(Begun::IfFull, &mut self.device, cx)? {
             return self.wait(cx);
         }
+        let has_waited = std::mem::take(&mut self.has_waited);
         let inputs = one_or_all(&mut self.input, &mut self.inputs);
         let Some(count) = self.streams.take(inputs, cx)? else {
             return match self.streams.wait(inputs, cx) {
@@ -195,6 +208,9 @@ impl Operator for AudioSink {
                 step => Ok(step),
             };
         };
+        if has_waited && !self.has_rest {
+            playback.set_the_pace();
+        }
         self.place(count, cx)?;
         let Some(playback) = &mut self.playback else { return Ok(Step::Done) };
         if !playback.flush(Begun::IfFull, &mut self.device, cx)? {

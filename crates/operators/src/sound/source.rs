@@ -33,6 +33,8 @@ pub struct AudioSource {
     bytes: Vec<u8>,
     frames: Vec<f32>,
     is_started: bool,
+    /// Frames read since the device was started.
+    taken: u64,
     /// Number of the next frame, lost ones included.
     position: u64,
     /// The time at which the frame before it had passed the converter, on CLOCK_MONOTONIC.
@@ -62,6 +64,7 @@ impl AudioSource {
             bytes: Vec::new(),
             frames: Vec::new(),
             is_started: false,
+            taken: 0,
             position: 0,
             last_ns: None,
             gap: None,
@@ -76,7 +79,13 @@ impl AudioSource {
     /// If the device has no such channel.
     pub fn channel(mut self, channel: u64) -> Result<Self, Error> {
         let last = self.device.setup.channels as f64 - 1.0;
-        check::within("channel", channel as f64, 0.0, last, "`channels` is their number, and the first is 0")?;
+        check::within(
+            "channel",
+            channel as f64,
+            0.0,
+            last,
+            "`channels` is their number, and the first is 0",
+        )?;
         self.channel = Some(channel as usize);
         self.outputs.clear();
         Ok(self)
@@ -96,7 +105,7 @@ impl AudioSource {
             self.gap = reason.or(self.gap);
             self.device.card()?.prepare().map_err(|error| self.device.gone(&error))?;
         }
-        self.is_started = true;
+        (self.is_started, self.taken) = (true, 0);
         self.device.card()?.start().map_err(|error| self.device.gone(&error))
     }
 
@@ -106,11 +115,12 @@ impl AudioSource {
         if over == 0 {
             return Ok(false);
         }
-        // The device goes on meanwhile.
-        let mut left = over + u64::from(self.settings.period);
+        // The device goes on meanwhile: some more. Then whole periods are read again when they end.
+        let period = u64::from(self.settings.period);
+        let wanted = (self.taken + over + period / 4).next_multiple_of(period) - self.taken;
         let mut skipped = 0;
-        while left > 0 {
-            let count = left.min(u64::from(self.settings.period)) as usize;
+        while skipped < wanted {
+            let count = (wanted - skipped).min(period) as usize;
             let bytes = &mut self.bytes[..count * self.settings.frame_bytes()];
             match self.device.card()?.read(bytes) {
                 Ok(count) => skipped += count as u64,
@@ -118,8 +128,8 @@ impl AudioSource {
                 Err(error) if error.is_xrun() => break,
                 Err(error) => return Err(self.device.gone(&error)),
             }
-            left = (over + u64::from(self.settings.period)).saturating_sub(skipped);
         }
+        self.taken += skipped;
         self.lost(skipped, OVERRUN, cx);
         Ok(skipped > 0)
     }
@@ -147,7 +157,13 @@ impl AudioSource {
     }
 
     /// Reads frames and sends them. Returns `false` if the device has stopped.
-    fn send(&mut self, count: usize, status: &SoundStatus, at_ns: u64, cx: &mut Context) -> Result<bool, Error> {
+    fn send(
+        &mut self,
+        count: usize,
+        status: &SoundStatus,
+        at_ns: u64,
+        cx: &mut Context,
+    ) -> Result<bool, Error> {
         let bytes = &mut self.bytes[..count * self.settings.frame_bytes()];
         let count = match self.device.card()?.read(bytes) {
             Ok(count) => count,
@@ -158,6 +174,7 @@ impl AudioSource {
             self.chunks.clear();
             return Ok(false);
         }
+        self.taken += count as u64;
         let first_ns = at_ns.saturating_add_signed(-self.ns(status.delay as f64));
         self.count_gap(first_ns, cx);
         let channels = self.settings.channels as usize;

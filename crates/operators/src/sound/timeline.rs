@@ -16,16 +16,19 @@ pub(super) struct Timeline {
     rate_hz: f64,
     /// Silence before the first frame.
     ahead_ns: u64,
-    /// Errors beyond this are put right at once.
-    tolerance_ns: u64,
+    /// Single errors beyond this are put right.
+    jump_ns: u64,
+    /// Mean errors beyond this are put right.
+    drift_ns: u64,
     /// Delay to keep, from the due time of a chunk to the end of its last frame.
     target_ns: Option<i64>,
     pub statistics: DelayStatistics,
 }
 
 impl Timeline {
-    pub fn new(rate_hz: f64, ahead_ns: u64, tolerance_ns: u64) -> Self {
-        Timeline { rate_hz, ahead_ns, tolerance_ns, target_ns: None, statistics: DelayStatistics::default() }
+    pub fn new(rate_hz: f64, ahead_ns: u64, jump_ns: u64, drift_ns: u64) -> Self {
+        let statistics = DelayStatistics::default();
+        Timeline { rate_hz, ahead_ns, jump_ns, drift_ns, target_ns: None, statistics }
     }
 
     fn ns(&self, frames: u64) -> i64 {
@@ -58,6 +61,12 @@ impl Timeline {
         self.target_ns.get_or_insert(end_ns as i64 - due_ns as i64);
     }
 
+    /// There is no delay to keep any more.
+    pub fn forget(&mut self) {
+        self.target_ns = None;
+        self.statistics = DelayStatistics::default();
+    }
+
     /// Error of the delay of frames due at `due_ns` whose last one ends at `end_ns`: positive if they are heard
     /// too late. `None` before a delay was set.
     pub fn error_ns(&self, due_ns: u64, end_ns: u64) -> Option<i64> {
@@ -66,9 +75,15 @@ impl Timeline {
 
     /// Places frames that follow others, with this error of their delay.
     pub fn follow(&mut self, count: u64, error_ns: i64) -> Placement {
-        if error_ns.unsigned_abs() <= self.tolerance_ns {
-            self.statistics.take(error_ns + self.target_ns.unwrap_or(0), self.ns(count));
-            return Placement::default();
+        let target_ns = self.target_ns.unwrap_or(0);
+        let mut error_ns = error_ns;
+        if error_ns.unsigned_abs() <= self.jump_ns {
+            self.statistics.take(error_ns + target_ns, self.ns(count));
+            error_ns = self.statistics.mean_ns as i64 - target_ns;
+            if error_ns.unsigned_abs() <= self.drift_ns {
+                return Placement::default();
+            }
+            self.statistics.mean_ns -= error_ns as f64;
         }
         Placement { dropped: self.frames(error_ns).min(count), silence: self.frames(-error_ns) }
     }
@@ -134,7 +149,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn timeline() -> Timeline {
-        Timeline::new(48e3, 10 * MS, 20 * MS)
+        Timeline::new(48e3, 10 * MS, 20 * MS, 5 * MS)
     }
 
     fn placed(dropped: u64, silence: u64) -> Placement {
@@ -166,5 +181,20 @@ mod tests {
         assert_eq!(timeline.follow(240, 21 * MS as i64), placed(240, 0));
         let [mean, least, largest] = timeline.statistics.delays_ms().unwrap();
         assert_eq!((mean, least, largest), (17.0, 17.0, 17.0));
+        // A drift: the mean over a second follows.
+        let placements: Vec<Placement> = (0..1000).map(|_| timeline.follow(240, 6 * MS as i64)).collect();
+        let at = placements.iter().position(|one| *one != placed(0, 0)).unwrap();
+        assert!((100..1000).contains(&at), "{at}");
+        assert_eq!(placements[at], placed(240, 0));
+    }
+
+    #[test]
+    fn a_stream_that_the_card_paces_has_no_delay_to_keep() {
+        let mut timeline = timeline();
+        timeline.set(0, 16 * MS);
+        timeline.forget();
+        assert_eq!(timeline.error_ns(0, 5), None);
+        assert_eq!(timeline.begin(240, Some(1000 * MS), 1001 * MS), placed(0, 480));
+        assert_eq!(timeline.statistics.delays_ms(), None);
     }
 }
