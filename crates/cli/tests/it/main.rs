@@ -25,7 +25,6 @@ mod saxpy;
 mod schema;
 mod screens;
 mod senseless;
-
 mod sound;
 mod stdout;
 mod timerlat;

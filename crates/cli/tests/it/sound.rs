@@ -60,6 +60,16 @@ mod with_sound {
         (0..count).map(|_| next()).collect()
     }
 
+    /// Those that are not silence: cards without a clock have any number of silent ones before and between.
+    fn sounds(bytes: &[u8], size: usize) -> Vec<u8> {
+        bytes
+            .chunks_exact(size)
+            .filter(|sample| sample.iter().any(|byte| *byte != 0))
+            .flatten()
+            .copied()
+            .collect()
+    }
+
     /// Integers of 16 bits, and of 24 bits in 3 bytes, pass through as they are.
     #[test]
     fn samples_pass_through_unchanged() {
@@ -71,9 +81,8 @@ mod with_sound {
             let answer = run(&place, &card("from"), &card("to"), &[]);
             assert!(matches!(answer.status, Some(0 | 3)), "{answer:?}");
             let heard = fs::read(place.path("out.raw")).expect("what was played");
-            let begin = &sent[..4000 * bytes];
-            let found = heard.windows(begin.len()).any(|window| window == begin);
-            assert!(found, "{format}: {} bytes, {answer:?}", heard.len());
+            let (heard, sent) = (sounds(&heard, bytes), sounds(&sent[..4800 * bytes], bytes));
+            assert!(heard == sent, "{format}: {} bytes of {}, {answer:?}", heard.len(), sent.len());
         }
     }
 

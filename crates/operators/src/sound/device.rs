@@ -48,17 +48,16 @@ impl SoundDevice {
         let card = self.take().map_err(|error| self.cannot_open(&error))?;
         let (asked, settings) = (self.asked(), *card.settings());
         self.card = Some(card);
+        let format = code(&settings).unwrap_or_default();
         let reason = "the device, or the server behind it, has no other near this";
         for (what, asked, obtained) in [
             ("sample rate", hertz(asked.rate_hz), hertz(settings.rate_hz)),
             ("period", frames(asked.period, asked.rate_hz), frames(settings.period, settings.rate_hz)),
             ("buffer", frames(asked.buffer, asked.rate_hz), frames(settings.buffer, settings.rate_hz)),
+            ("format", code(&asked).unwrap_or_else(|| format.clone()), format),
         ] {
             let reason = (asked != obtained).then(|| reason.to_string());
             cx.obtained(Obtained { what: what.to_string(), asked, obtained, reason })?;
-        }
-        if let Some(code) = settings.code {
-            cx.note(format!("{}: samples are {code}", self.name()));
         }
         Ok(settings)
     }
@@ -195,6 +194,10 @@ impl SoundDevice {
         let more = if left > 0 { format!(", and {left} more") } else { String::new() };
         format!("devices that can {what}: {}{more}", names.join(", "))
     }
+}
+
+fn code(settings: &SoundSettings) -> Option<String> {
+    settings.code.map(|code| code.to_string())
 }
 
 fn hertz(rate_hz: u32) -> String {

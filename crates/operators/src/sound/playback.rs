@@ -22,8 +22,11 @@ const AWAY: &str = "not played while the device was away";
 const NOT_PLAYED: &str = "not played when the run ended";
 /// Notes of single underruns; later ones are only counted.
 const NOTED: u64 = 20;
-/// Least error of the delay, in seconds, that is put right at once: samples were lost before they came here.
-const JUMP_S: f64 = 0.02;
+/// Frames that come too early by this time at least, in seconds, are put right at once: others were lost before
+/// they came here.
+const JUMP_S: f64 = 0.01;
+/// Chunks in succession that have waited for a device that was full, until it is known to set the pace.
+const WAITED: u32 = 8;
 
 /// When the device is started, unless it plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +65,8 @@ pub(super) struct Playback {
     /// Controller and resampler, if clocks are kept in step.
     adapting: Option<(ClockServo, Stretch)>,
     state: Playing,
-    /// Whether samples come as fast as the device takes them.
-    is_paced: bool,
+    /// Chunks in succession that have waited for the device, which was full.
+    waited: u32,
     /// Frames in the device's format, and the number of bytes that it has.
     bytes: Vec<u8>,
     done: usize,
@@ -91,8 +94,8 @@ impl Playback {
         let adapting = adapting.transpose()?.map(|stretch| (ClockServo::default(), stretch));
         Ok(Playback {
             settings,
-            timeline: Timeline::new(rate_hz, ns(ahead_s), ns(JUMP_S.max(ahead_s)), ns(drift_s)),
-            is_paced: false,
+            timeline: Timeline::new(rate_hz, ns(ahead_s), ns(JUMP_S.max(ahead_s / 2.0)), ns(drift_s)),
+            waited: 0,
             adapting,
             state: Playing::Not,
             bytes: Vec::with_capacity(2 * settings.buffer as usize * settings.frame_bytes()),
@@ -117,12 +120,17 @@ impl Playback {
 
     /// Whether the device sets the pace.
     pub fn is_paced(&self) -> bool {
-        self.is_paced
+        self.waited >= WAITED
     }
 
-    /// More samples had come when the device, which was full, took the last ones: it sets the pace.
-    pub fn set_the_pace(&mut self) {
-        if !std::mem::replace(&mut self.is_paced, true) {
+    /// The next chunk has come. `has_waited`: it was there before the device, which was full, had taken the last
+    /// one.
+    pub fn come(&mut self, has_waited: bool) {
+        if self.is_paced() {
+            return;
+        }
+        self.waited = if has_waited { self.waited + 1 } else { 0 };
+        if self.is_paced() {
             self.timeline.forget();
         }
     }
@@ -156,7 +164,7 @@ impl Playback {
         if let Playing::Soon(_) = self.state {
             return Ok(Placement::default());
         }
-        let due_ns = due_ns.filter(|_| !self.is_paced);
+        let due_ns = due_ns.filter(|_| !self.is_paced());
         let (status, at_ns) = device.status()?;
         if status.state == SoundState::Gone {
             return Err(device.gone("the kernel says so"));
@@ -174,8 +182,9 @@ impl Playback {
         }
         self.end_ns = self.after(at_ns, status.delay);
         let end_ns = self.after(self.end_ns, count as i64);
-        let Some((due_ns, error_ns)) =
-            due_ns.and_then(|due_ns| Some((due_ns, self.timeline.error_ns(due_ns, end_ns)?)))
+        let Some((due_ns, error_ns)) = due_ns
+            .filter(|_| self.waited == 0)
+            .and_then(|due_ns| Some((due_ns, self.timeline.error_ns(due_ns, end_ns)?)))
         else {
             due_ns.into_iter().for_each(|due_ns| self.timeline.set(due_ns, end_ns));
             return Ok(Placement::default());
@@ -304,7 +313,7 @@ impl Playback {
     fn stopped(&mut self, device: &mut SoundDevice) -> Result<(), Error> {
         device.card()?.prepare().map_err(|error| device.gone(&error))?;
         let had_played = self.state == Playing::Yes;
-        (self.state, self.written, self.is_paced) = (Playing::Not, 0, false);
+        (self.state, self.written, self.waited) = (Playing::Not, 0, 0);
         self.clear();
         if had_played && self.gap.is_none() {
             self.underruns += 1;

@@ -208,8 +208,8 @@ impl Operator for AudioSink {
                 step => Ok(step),
             };
         };
-        if has_waited && !self.has_rest {
-            playback.set_the_pace();
+        if !self.has_rest {
+            playback.come(has_waited);
         }
         self.place(count, cx)?;
         let Some(playback) = &mut self.playback else { return Ok(Step::Done) };

@@ -4,11 +4,15 @@ use super::servo;
 use onbeat_runtime::Error;
 use rubato::audioadapter_buffers::direct::InterleavedSlice;
 use rubato::{
-    Adjustable, Async, FixedAsync, Resampler, Resizable, SincInterpolationParameters, WindowFunction,
+    Adjustable, Async, FixedAsync, Resampler, Resizable, SincInterpolationParameters, SincInterpolationType,
+    WindowFunction,
 };
 
 /// Taps of the interpolating filter; its delay is half of that.
 const TAPS: usize = 128;
+/// Filters between two samples. A straight line between two of them is wrong by less than -100 dB up to 10 kHz
+/// at 48 kHz.
+const FILTERS: usize = 256;
 /// Most frames that are resampled at once.
 pub(super) const BLOCK: usize = 1024;
 
@@ -21,7 +25,9 @@ pub(super) struct Stretch {
 
 impl Stretch {
     pub fn new(channels: usize) -> Result<Self, Error> {
-        let parameters = SincInterpolationParameters::new(TAPS, WindowFunction::BlackmanHarris2);
+        let parameters = SincInterpolationParameters::new(TAPS, WindowFunction::BlackmanHarris2)
+            .oversampling_factor(FILTERS)
+            .interpolation(SincInterpolationType::Linear);
         let most = 1.0 + 2.0 * servo::MOST;
         let resampler = Async::new_sinc(1.0, most, &parameters, BLOCK, channels, FixedAsync::Input)
             .map_err(|error| Error::with_source("cannot make a resampler", error))?;

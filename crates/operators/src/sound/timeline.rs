@@ -16,7 +16,7 @@ pub(super) struct Timeline {
     rate_hz: f64,
     /// Silence before the first frame.
     ahead_ns: u64,
-    /// Single errors beyond this are put right.
+    /// Frames that come this much too early are put right at once: others are missing before them.
     jump_ns: u64,
     /// Mean errors beyond this are put right.
     drift_ns: u64,
@@ -77,7 +77,7 @@ impl Timeline {
     pub fn follow(&mut self, count: u64, error_ns: i64) -> Placement {
         let target_ns = self.target_ns.unwrap_or(0);
         let mut error_ns = error_ns;
-        if error_ns.unsigned_abs() <= self.jump_ns {
+        if error_ns >= -(self.jump_ns as i64) {
             self.statistics.take(error_ns + target_ns, self.ns(count));
             error_ns = self.statistics.mean_ns as i64 - target_ns;
             if error_ns.unsigned_abs() <= self.drift_ns {
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(timeline.error_ns(1000 * MS, 1017 * MS), Some(MS as i64));
         assert_eq!(timeline.follow(240, MS as i64), placed(0, 0));
         assert_eq!(timeline.follow(240, -21 * MS as i64), placed(0, 1008));
-        assert_eq!(timeline.follow(240, 21 * MS as i64), placed(240, 0));
+        assert_eq!(timeline.follow(240, MS as i64), placed(0, 0));
         let [mean, least, largest] = timeline.statistics.delays_ms().unwrap();
         assert_eq!((mean, least, largest), (17.0, 17.0, 17.0));
         // A drift: the mean over a second follows.
