@@ -50,7 +50,7 @@ fn a_build_without_sound_says_so() {
 mod with_sound {
     use super::*;
 
-    /// Bytes that are no pattern.
+    /// Bytes without a pattern.
     fn noise(count: usize) -> Vec<u8> {
         let mut state = 1u32;
         let mut next = || {

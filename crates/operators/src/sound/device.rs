@@ -28,7 +28,7 @@ pub(super) struct SoundDevice {
 }
 
 /// What `SoundDevice::open` has found.
-pub(super) enum Opening {
+pub(super) enum SoundOpening {
     /// It is open, and was before.
     Open,
     /// It was away, and is open now.
@@ -69,20 +69,20 @@ impl SoundDevice {
     }
 
     /// Makes an attempt to open the device, unless it is open.
-    pub fn open(&mut self, cx: &mut Context) -> Result<Opening, Error> {
+    pub fn open(&mut self, cx: &mut Context) -> Result<SoundOpening, Error> {
         if self.card.is_some() {
-            return Ok(Opening::Open);
+            return Ok(SoundOpening::Open);
         }
         let mut absence = self.absence;
         let attempt = absence.attempt(self.name(), || self.take(), cx);
         self.absence = absence;
         match attempt.map_err(|error| self.cannot_open(&error))? {
-            Attempt::Present => Ok(Opening::Away(Step::Done)),
+            Attempt::Present => Ok(SoundOpening::Away(Step::Done)),
             Attempt::Back(card) => {
                 self.card = Some(card);
-                Ok(Opening::Back)
+                Ok(SoundOpening::Back)
             }
-            Attempt::Wait(step) => Ok(Opening::Away(step)),
+            Attempt::Wait(step) => Ok(SoundOpening::Away(step)),
         }
     }
 
@@ -208,7 +208,7 @@ fn frames(count: u32, rate_hz: u32) -> String {
     format!("{count} frames ({:.3} ms)", f64::from(count) * 1e3 / f64::from(rate_hz))
 }
 
-/// Who uses sound cards, as the kernel's files say.
+/// Programs that use sound cards, as the kernel's files say.
 fn users() -> String {
     let below = |path: &str| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut users: Vec<String> = Vec::new();

@@ -113,9 +113,9 @@ macro_rules! sound_parameters {
         #[serde(deny_unknown_fields)]
         struct $name {
             /// ALSA's name of the device. `default` is the user's own choice, usually the sound server
-            /// (PipeWire or PulseAudio); `hw:CARD=NAME,DEV=0` is the hardware, and `plughw:CARD=NAME,DEV=0` the
-            /// hardware with conversions of format and rate. `aplay -L` and `arecord -L` list the names; a
-            /// wrong one gets a list, too.
+            /// (PipeWire or PulseAudio); `hw:CARD=NAME,DEV=0` is the hardware, and `plughw:CARD=NAME,DEV=0`
+            /// the hardware with conversions of format and rate. `aplay -L` and `arecord -L` list the names;
+            /// a wrong one gets a list, too.
             #[serde(default = "usual_device")]
             device: String,
             /// Samples per second of each channel, in whole hertz.
@@ -124,15 +124,15 @@ macro_rules! sound_parameters {
             /// Channels of the device. If there are several, each has its own port.
             #[serde(default = "once")]
             channels: u64,
-            /// Time from one interrupt of the device to the next. The operator is stepped once per period. The
-            /// device may only have other periods; the record has the one obtained.
+            /// Time from one interrupt of the device to the next. The operator is stepped once per period.
+            /// The device may only have other periods; the record has the one obtained.
             #[serde(default = "usual_period")]
             period: Seconds,
             /// Periods in the device's buffer, at least 2. A longer buffer bridges longer interruptions.
             #[serde(default = "usual_periods")]
             periods: u32,
-            /// Format of samples in the device: `S32_LE`, `FLOAT_LE`, `S24_3LE`, `S24_LE` or `S16_LE`. Without it,
-            /// the first of these that the device has.
+            /// Format of samples in the device: `S32_LE`, `FLOAT_LE`, `S24_3LE`, `S24_LE` or `S16_LE`.
+            /// Without it, the first of these that the device has.
             #[serde(default)]
             format: Option<SoundFormat>,
             /// With `on_error = "restart"`: how long to wait for a device that went away.
@@ -171,8 +171,8 @@ sound_parameters! {
 sound_parameters! {
     /// Samples to a sound card.
     AudioSinkParameters {
-        /// Silence before the first sample: the time by which later samples may be late without a gap. Without it,
-        /// half of the buffer.
+        /// Silence before the first sample: the time by which later samples may be late without a gap.
+        /// Without it, half of the buffer.
         #[serde(default)]
         delay: Option<Seconds>,
         /// Whether to resample, by a ratio near 1, so that the delay from the source to the loudspeaker stays

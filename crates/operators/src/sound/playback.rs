@@ -3,8 +3,8 @@
 use super::device::SoundDevice;
 use super::samples::pack;
 use super::servo::ClockServo;
-use super::stretch::Stretch;
-use super::timeline::{Placement, Timeline};
+use super::stretch::ClockStretch;
+use super::timeline::{FramePlacement, Timeline};
 use crate::format::Lost;
 use crate::streams::real_ns;
 use onbeat_os::sound::{SoundCode, SoundSettings, SoundState};
@@ -22,8 +22,8 @@ const AWAY: &str = "not played while the device was away";
 const NOT_PLAYED: &str = "not played when the run ended";
 /// Notes of single underruns; later ones are only counted.
 const NOTED: u64 = 20;
-/// Frames that come too early by this time at least, in seconds, are put right at once: others were lost before
-/// they came here.
+/// Frames that come too early by this time at least, in seconds, are put right at once: others were lost
+/// before they came here.
 const JUMP_S: f64 = 0.01;
 /// Chunks in succession that have waited for a device that was full, until it is known to set the pace.
 const WAITED: u32 = 8;
@@ -39,7 +39,7 @@ pub(super) enum Begun {
 
 /// State of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Playing {
+enum CardState {
     /// It has no samples.
     Not,
     /// It has some, and was not started. The first of them had this due time.
@@ -63,8 +63,8 @@ pub(super) struct Playback {
     settings: SoundSettings,
     timeline: Timeline,
     /// Controller and resampler, if clocks are kept in step.
-    adapting: Option<(ClockServo, Stretch)>,
-    state: Playing,
+    adapting: Option<(ClockServo, ClockStretch)>,
+    state: CardState,
     /// Chunks in succession that have waited for the device, which was full.
     waited: u32,
     /// Frames in the device's format, and the number of bytes that it has.
@@ -90,14 +90,14 @@ impl Playback {
         // A drift is put right before the buffer is full or empty.
         let drift_s = (buffer_s - ahead_s).min(ahead_s).max(buffer_s / 8.0) / 2.0;
         let ns = |time_s: f64| (time_s * 1e9) as u64;
-        let adapting = is_adapting.then(|| Stretch::new(settings.channels as usize));
+        let adapting = is_adapting.then(|| ClockStretch::new(settings.channels as usize));
         let adapting = adapting.transpose()?.map(|stretch| (ClockServo::default(), stretch));
         Ok(Playback {
             settings,
             timeline: Timeline::new(rate_hz, ns(ahead_s), ns(JUMP_S.max(ahead_s / 2.0)), ns(drift_s)),
             waited: 0,
             adapting,
-            state: Playing::Not,
+            state: CardState::Not,
             bytes: Vec::with_capacity(2 * settings.buffer as usize * settings.frame_bytes()),
             done: 0,
             written: 0,
@@ -123,8 +123,8 @@ impl Playback {
         self.waited >= WAITED
     }
 
-    /// The next chunk has come. `has_waited`: it was there before the device, which was full, had taken the last
-    /// one.
+    /// The next chunk has come. `has_waited`: it was there before the device, which was full, had taken the
+    /// last one.
     pub fn come(&mut self, has_waited: bool) {
         if self.is_paced() {
             return;
@@ -137,7 +137,7 @@ impl Playback {
 
     /// Whether the device has no samples.
     pub fn is_idle(&self) -> bool {
-        self.state == Playing::Not
+        self.state == CardState::Not
     }
 
     fn after(&self, time_ns: u64, frames: i64) -> u64 {
@@ -160,23 +160,23 @@ impl Playback {
         due_ns: Option<u64>,
         device: &mut SoundDevice,
         cx: &mut Context,
-    ) -> Result<Placement, Error> {
-        if let Playing::Soon(_) = self.state {
-            return Ok(Placement::default());
+    ) -> Result<FramePlacement, Error> {
+        if let CardState::Soon(_) = self.state {
+            return Ok(FramePlacement::default());
         }
         let due_ns = due_ns.filter(|_| !self.is_paced());
         let (status, at_ns) = device.status()?;
         if status.state == SoundState::Gone {
             return Err(device.gone("the kernel says so"));
         }
-        if self.state == Playing::Yes && status.state != SoundState::Running {
+        if self.state == CardState::Yes && status.state != SoundState::Running {
             self.stopped(device)?;
         }
-        if self.state == Playing::Not {
+        if self.state == CardState::Not {
             let placement = self.timeline.begin(count, due_ns, real_ns());
             self.drop_late(placement.dropped, LATE, cx);
             if placement.dropped < count {
-                self.state = Playing::Soon(due_ns);
+                self.state = CardState::Soon(due_ns);
             }
             return Ok(placement);
         }
@@ -187,10 +187,10 @@ impl Playback {
             .and_then(|due_ns| Some((due_ns, self.timeline.error_ns(due_ns, end_ns)?)))
         else {
             due_ns.into_iter().for_each(|due_ns| self.timeline.set(due_ns, end_ns));
-            return Ok(Placement::default());
+            return Ok(FramePlacement::default());
         };
         let placement = self.timeline.follow(count, error_ns);
-        if placement == Placement::default() {
+        if placement == FramePlacement::default() {
             let span_s = count as f64 / self.rate_hz();
             if let Some((servo, _)) = &mut self.adapting {
                 servo.take(error_ns as f64 / 1e9, span_s);
@@ -263,7 +263,7 @@ impl Playback {
                 Err(error) => return Err(device.gone(&error)),
             }
         }
-        if let Playing::Soon(due_ns) = self.state
+        if let CardState::Soon(due_ns) = self.state
             && self.written > 0
             && (is_full || due_ns.is_some() || begun == Begun::Now)
         {
@@ -282,7 +282,7 @@ impl Playback {
         device.card()?.start().map_err(|error| device.gone(&error))?;
         let now_ns = real_ns();
         self.end_ns = self.after(now_ns, self.written as i64);
-        self.state = Playing::Yes;
+        self.state = CardState::Yes;
         if let Some(due_ns) = due_ns {
             self.timeline.set(due_ns, self.after(self.end_ns, self.pending() as i64));
         }
@@ -312,8 +312,8 @@ impl Playback {
     /// The device has run dry, or the machine slept.
     fn stopped(&mut self, device: &mut SoundDevice) -> Result<(), Error> {
         device.card()?.prepare().map_err(|error| device.gone(&error))?;
-        let had_played = self.state == Playing::Yes;
-        (self.state, self.written, self.waited) = (Playing::Not, 0, 0);
+        let had_played = self.state == CardState::Yes;
+        (self.state, self.written, self.waited) = (CardState::Not, 0, 0);
         self.clear();
         if had_played && self.gap.is_none() {
             self.underruns += 1;
@@ -337,12 +337,12 @@ impl Playback {
     /// The device is away from now on.
     pub fn device_went(&mut self, cx: &mut Context) {
         let now_ns = real_ns();
-        if self.state == Playing::Yes {
+        if self.state == CardState::Yes {
             self.gap = Some(Silence { since_ns: now_ns.min(self.end_ns), dropped: 0, is_underrun: false });
         }
         self.drop_late(self.pending(), AWAY, cx);
         self.clear();
-        (self.state, self.written) = (Playing::Not, 0);
+        (self.state, self.written) = (CardState::Not, 0);
     }
 
     /// The device is open again, with these settings.

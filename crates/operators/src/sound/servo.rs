@@ -2,9 +2,9 @@
 //!
 //! The delay from one device to the other changes by the difference of the two rates and by the correction of
 //! the resampler. The controller is proportional and integral: with a gain of 2 w and an integral gain of w²,
-//! the loop has two equal poles at -w, so it does not swing. The integral becomes the difference of the clocks.
-//! A difference of d that begins at once moves the delay by at most d / (e w). Two low-pass filters with a
-//! corner of 10 w keep the jitter of single measurements out of the ratio.
+//! the loop has two equal poles at -w, so it does not swing. The integral becomes the difference of the
+//! clocks. A difference of d that begins at once moves the delay by at most d / (e w). Two low-pass filters
+//! with a corner of 10 w keep the jitter of single measurements out of the ratio.
 
 /// Corner of the loop, in radians per second: at first, in the end, and the time constant from one to the
 /// other, in seconds.
@@ -64,8 +64,8 @@ mod tests {
     /// Seconds until the loop has settled.
     const SETTLED_S: f64 = 60.0;
 
-    /// Runs the loop for ten minutes with clocks that differ by a share. Returns the largest error of the delay
-    /// from the beginning and after it has settled, in seconds, and the correction at the end.
+    /// Runs the loop for ten minutes with clocks that differ by a share. Returns the largest error of the
+    /// delay from the beginning and after it has settled, in seconds, and the correction at the end.
     fn run(difference: f64, chunk_s: f64, mut jitter: impl FnMut() -> f64) -> (f64, f64, f64) {
         let (mut servo, mut delay_s, mut time_s) = (ClockServo::default(), 0.0f64, 0.0);
         let (mut worst, mut settled) = (0.0f64, 0.0f64);

@@ -1,7 +1,7 @@
 //! Samples to a sound card.
 
 use super::SoundSetup;
-use super::device::{Opening, SoundDevice};
+use super::device::{SoundDevice, SoundOpening};
 use super::playback::{Begun, Playback};
 use super::stretch::BLOCK;
 use crate::lanes::{channel_inputs, one_or_all, show_inputs};
@@ -181,12 +181,12 @@ impl Operator for AudioSink {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match self.device.open(cx)? {
-            Opening::Open => {}
-            Opening::Away(step) => {
+            SoundOpening::Open => {}
+            SoundOpening::Away(step) => {
                 self.discard(cx)?;
                 return Ok(step);
             }
-            Opening::Back => {
+            SoundOpening::Back => {
                 let settings = *self.device.card()?.settings();
                 if let Some(playback) = &mut self.playback {
                     playback.device_is_back(settings);

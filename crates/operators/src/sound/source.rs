@@ -1,7 +1,7 @@
 //! Samples from a sound card.
 
 use super::SoundSetup;
-use super::device::{Opening, SoundDevice};
+use super::device::{SoundDevice, SoundOpening};
 use super::samples::unpack;
 use crate::check;
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
@@ -233,9 +233,9 @@ impl Operator for AudioSource {
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
         match self.device.open(cx)? {
-            Opening::Open => {}
-            Opening::Away(step) => return Ok(step),
-            Opening::Back => {
+            SoundOpening::Open => {}
+            SoundOpening::Away(step) => return Ok(step),
+            SoundOpening::Back => {
                 self.settings = *self.device.card()?.settings();
                 self.prepare();
                 self.is_started = false;

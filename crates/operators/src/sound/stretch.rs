@@ -10,20 +10,20 @@ use rubato::{
 
 /// Taps of the interpolating filter; its delay is half of that.
 const TAPS: usize = 128;
-/// Filters between two samples. A straight line between two of them is wrong by less than -100 dB up to 10 kHz
-/// at 48 kHz.
+/// Filters between two samples. A straight line between two of them is wrong by less than -100 dB up to 10
+/// kHz at 48 kHz.
 const FILTERS: usize = 256;
 /// Most frames that are resampled at once.
 pub(super) const BLOCK: usize = 1024;
 
 /// Resamples interleaved frames.
-pub(super) struct Stretch {
+pub(super) struct ClockStretch {
     resampler: Async<f32>,
     channels: usize,
     out: Vec<f32>,
 }
 
-impl Stretch {
+impl ClockStretch {
     pub fn new(channels: usize) -> Result<Self, Error> {
         let parameters = SincInterpolationParameters::new(TAPS, WindowFunction::BlackmanHarris2)
             .oversampling_factor(FILTERS)
@@ -32,11 +32,11 @@ impl Stretch {
         let resampler = Async::new_sinc(1.0, most, &parameters, BLOCK, channels, FixedAsync::Input)
             .map_err(|error| Error::with_source("cannot make a resampler", error))?;
         let out = vec![0.0; resampler.output_frames_max() * channels];
-        Ok(Stretch { resampler, channels, out })
+        Ok(ClockStretch { resampler, channels, out })
     }
 
-    /// Resamples up to [`BLOCK`] frames to `1 + correction` times as many. The ratio glides there from the one
-    /// before.
+    /// Resamples up to [`BLOCK`] frames to `1 + correction` times as many. The ratio glides there from the
+    /// one before.
     pub fn process(&mut self, frames: &[f32], correction: f64) -> Result<&[f32], Error> {
         let wrong = |error| Error::with_source("cannot resample", error);
         let count = frames.len() / self.channels;
@@ -59,7 +59,7 @@ mod tests {
     /// A tone of 1 kHz through a ratio of 1 + 100 ppm stays a tone: the residue is below -100 dB.
     #[test]
     fn a_tone_stays_a_tone() {
-        let mut stretch = Stretch::new(2).unwrap();
+        let mut stretch = ClockStretch::new(2).unwrap();
         let (correction, mut out) = (100e-6, Vec::new());
         let tone = |at: f64| (TAU * 1000.0 / 48e3 * at).sin();
         for chunk in 0..200 {

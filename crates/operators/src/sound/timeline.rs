@@ -2,7 +2,7 @@
 
 /// What has to be done before the next frames of a loudspeaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Placement {
+pub(super) struct FramePlacement {
     /// Frames to drop: they are too late.
     pub dropped: u64,
     /// Frames of silence before the rest.
@@ -40,23 +40,23 @@ impl Timeline {
     }
 
     /// Places frames that were due at `due_ns` when nothing is playing at `now_ns`.
-    pub fn begin(&self, count: u64, due_ns: Option<u64>, now_ns: u64) -> Placement {
-        let Some(due_ns) = due_ns else { return Placement::default() };
+    pub fn begin(&self, count: u64, due_ns: Option<u64>, now_ns: u64) -> FramePlacement {
+        let Some(due_ns) = due_ns else { return FramePlacement::default() };
         let Some(target_ns) = self.target_ns else {
-            return Placement { dropped: 0, silence: self.frames(self.ahead_ns as i64) };
+            return FramePlacement { dropped: 0, silence: self.frames(self.ahead_ns as i64) };
         };
         let until_first_ns = due_ns as i64 + target_ns - self.ns(count) - now_ns as i64;
         // Less would run dry at once.
         let least_ns = self.ahead_ns as i64 / 2;
         if until_first_ns >= least_ns {
-            return Placement { dropped: 0, silence: self.frames(until_first_ns) };
+            return FramePlacement { dropped: 0, silence: self.frames(until_first_ns) };
         }
         let dropped = self.frames(least_ns - until_first_ns).min(count);
-        Placement { dropped, silence: self.frames(until_first_ns + self.ns(dropped)) }
+        FramePlacement { dropped, silence: self.frames(until_first_ns + self.ns(dropped)) }
     }
 
-    /// The delay to keep is that of frames due at `due_ns` whose last one ends at `end_ns`, unless there is one
-    /// already.
+    /// The delay to keep is that of frames due at `due_ns` whose last one ends at `end_ns`, unless there is
+    /// one already.
     pub fn set(&mut self, due_ns: u64, end_ns: u64) {
         self.target_ns.get_or_insert(end_ns as i64 - due_ns as i64);
     }
@@ -67,25 +67,25 @@ impl Timeline {
         self.statistics = DelayStatistics::default();
     }
 
-    /// Error of the delay of frames due at `due_ns` whose last one ends at `end_ns`: positive if they are heard
-    /// too late. `None` before a delay was set.
+    /// Error of the delay of frames due at `due_ns` whose last one ends at `end_ns`: positive if they are
+    /// heard too late. `None` before a delay was set.
     pub fn error_ns(&self, due_ns: u64, end_ns: u64) -> Option<i64> {
         Some(end_ns as i64 - due_ns as i64 - self.target_ns?)
     }
 
     /// Places frames that follow others, with this error of their delay.
-    pub fn follow(&mut self, count: u64, error_ns: i64) -> Placement {
+    pub fn follow(&mut self, count: u64, error_ns: i64) -> FramePlacement {
         let target_ns = self.target_ns.unwrap_or(0);
         let mut error_ns = error_ns;
         if error_ns >= -(self.jump_ns as i64) {
             self.statistics.take(error_ns + target_ns, self.ns(count));
             error_ns = self.statistics.mean_ns as i64 - target_ns;
             if error_ns.unsigned_abs() <= self.drift_ns {
-                return Placement::default();
+                return FramePlacement::default();
             }
             self.statistics.mean_ns -= error_ns as f64;
         }
-        Placement { dropped: self.frames(error_ns).min(count), silence: self.frames(-error_ns) }
+        FramePlacement { dropped: self.frames(error_ns).min(count), silence: self.frames(-error_ns) }
     }
 }
 
@@ -128,8 +128,8 @@ impl DelayStatistics {
         self.largest_ns = self.largest_ns.max(self.mean_ns);
     }
 
-    /// Mean, least and largest delay in milliseconds, over all but the first 30 s; of a shorter stream the mean
-    /// of its last second. The least and the largest are those of means over a second.
+    /// Mean, least and largest delay in milliseconds, over all but the first 30 s; of a shorter stream the
+    /// mean of its last second. The least and the largest are those of means over a second.
     pub fn delays_ms(&self) -> Option<[f64; 3]> {
         if self.stream_ns == 0 {
             return None;
@@ -152,8 +152,8 @@ mod tests {
         Timeline::new(48e3, 10 * MS, 20 * MS, 5 * MS)
     }
 
-    fn placed(dropped: u64, silence: u64) -> Placement {
-        Placement { dropped, silence }
+    fn placed(dropped: u64, silence: u64) -> FramePlacement {
+        FramePlacement { dropped, silence }
     }
 
     #[test]
@@ -182,7 +182,8 @@ mod tests {
         let [mean, least, largest] = timeline.statistics.delays_ms().unwrap();
         assert_eq!((mean, least, largest), (17.0, 17.0, 17.0));
         // A drift: the mean over a second follows.
-        let placements: Vec<Placement> = (0..1000).map(|_| timeline.follow(240, 6 * MS as i64)).collect();
+        let placements: Vec<FramePlacement> =
+            (0..1000).map(|_| timeline.follow(240, 6 * MS as i64)).collect();
         let at = placements.iter().position(|one| *one != placed(0, 0)).unwrap();
         assert!((100..1000).contains(&at), "{at}");
         assert_eq!(placements[at], placed(240, 0));
