@@ -1,4 +1,6 @@
-//! Samples on their way to a loudspeaker.
+//! Samples on their way to a loudspeaker. `summary` has the notes at the end.
+
+mod summary;
 
 use super::device::SoundDevice;
 use super::samples::pack;
@@ -8,7 +10,7 @@ use super::timeline::{FramePlacement, Timeline};
 use crate::format::Lost;
 use crate::streams::real_ns;
 use onbeat_os::sound::{SoundCode, SoundSettings, SoundState};
-use onbeat_runtime::{Context, Ending, Error};
+use onbeat_runtime::{Context, Error};
 
 // Units and reasons of losses.
 const FRAMES: &str = "frames";
@@ -79,6 +81,8 @@ pub(super) struct Playback {
     /// Frames of the longest gap.
     longest: u64,
     corrected: u64,
+    /// Corrections in succession.
+    in_row: u32,
     lost: Lost,
 }
 
@@ -106,6 +110,7 @@ impl Playback {
             underruns: 0,
             longest: 0,
             corrected: 0,
+            in_row: 0,
             lost: Lost::default(),
         })
     }
@@ -195,7 +200,15 @@ impl Playback {
             if let Some((servo, _)) = &mut self.adapting {
                 servo.take(error_ns as f64 / 1e9, span_s);
             }
+            self.in_row = 0;
             return Ok(placement);
+        }
+        self.in_row += 1;
+        if self.in_row > WAITED {
+            self.waited = WAITED;
+            self.timeline.forget();
+            cx.note("the delay that the device tells makes no sense: samples are played as they come");
+            return Ok(FramePlacement::default());
         }
         if let Some((servo, _)) = &mut self.adapting {
             servo.set_again();
@@ -354,42 +367,5 @@ impl Playback {
     pub fn give_up(&mut self, cx: &mut Context) {
         cx.lose(self.pending(), FRAMES, NOT_PLAYED);
         self.clear();
-    }
-
-    /// Tells of delays, clocks, underruns and clipped samples at the end of the run.
-    pub fn sum_up(self, ending: Ending, name: &str, cx: &mut Context) {
-        if ending == Ending::Failed {
-            cx.lose(self.pending(), FRAMES, NOT_PLAYED);
-        }
-        if let Some([mean, least, largest]) = self.timeline.statistics.delays_ms() {
-            cx.note(format!(
-                "{name}: samples were heard {mean:.3} ms after they were due ({least:.3} to {largest:.3} ms, means over 1 s)"
-            ));
-        }
-        if let Some((servo, _)) = &self.adapting {
-            let ppm = servo.correction() * 1e6;
-            let which = if ppm >= 0.0 { "faster" } else { "slower" };
-            cx.note(format!(
-                "{name}: resampled by {:.7}: its clock is {:.1} ppm {which} than the source's",
-                1.0 + servo.correction(),
-                ppm.abs()
-            ));
-        }
-        if self.underruns > 0 {
-            let ms = self.longest as f64 * 1e3 / self.rate_hz();
-            cx.note(format!(
-                "{} underruns of the sound card's buffer (xruns); the longest was {ms:.2} ms ({} frames)",
-                self.underruns, self.longest
-            ));
-        }
-        let Lost { clipped, not_finite } = self.lost;
-        if clipped > 0 {
-            cx.note(format!(
-                "{clipped} samples were beyond full scale and were clipped: put a `gain` before it"
-            ));
-        }
-        if not_finite > 0 {
-            cx.note(format!("{not_finite} samples were not finite and were played as 0"));
-        }
     }
 }

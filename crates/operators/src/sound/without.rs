@@ -5,11 +5,12 @@ use crate::check;
 use crate::lanes::{channel_inputs, channel_outputs, show_inputs, show_outputs};
 use onbeat_runtime::{Chunk, Context, Error, Input, Operator, Output, Ports, Step};
 
-fn no_sound() -> Error {
-    Error::new(
-        "this onbeat was built without sound: install its Debian package, or build it with `cargo install --locked \
-         --path crates/cli --features alsa` (needs libasound2-dev)",
-    )
+fn no_sound(setup: &SoundSetup) -> Error {
+    Error::new(format!(
+        "cannot open {}: this onbeat was built without sound: install its Debian package, or build it with `cargo install \
+         --locked --path crates/cli --features alsa` (needs libasound2-dev)",
+        setup.device
+    ))
 }
 
 /// Stands for the source of a build with the Cargo feature `alsa`.
@@ -18,7 +19,7 @@ pub struct NoAudioSource {
     pub out: Output<Chunk<f32>>,
     /// With several channels, one output each.
     pub outputs: Vec<Output<Chunk<f32>>>,
-    channels: u64,
+    setup: SoundSetup,
 }
 
 impl NoAudioSource {
@@ -27,8 +28,8 @@ impl NoAudioSource {
     /// # Errors
     /// If there are no channels, or more than 64.
     pub fn new(setup: SoundSetup) -> Result<Self, Error> {
-        let SoundSetup { channels, .. } = setup;
-        Ok(NoAudioSource { out: Output::default(), outputs: channel_outputs(channels)?, channels })
+        let outputs = channel_outputs(setup.channels)?;
+        Ok(NoAudioSource { out: Output::default(), outputs, setup })
     }
 
     /// Selects the only channel to send.
@@ -36,7 +37,7 @@ impl NoAudioSource {
     /// # Errors
     /// If there is no such channel.
     pub fn channel(mut self, channel: u64) -> Result<Self, Error> {
-        check::within("channel", channel as f64, 0.0, self.channels as f64 - 1.0, "it counts from 0")?;
+        check::within("channel", channel as f64, 0.0, self.setup.channels as f64 - 1.0, "it counts from 0")?;
         self.outputs.clear();
         Ok(self)
     }
@@ -48,11 +49,11 @@ impl Operator for NoAudioSource {
     }
 
     fn check(&self) -> Result<(), Error> {
-        Err(no_sound())
+        Err(no_sound(&self.setup))
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        Err(no_sound())
+        Err(no_sound(&self.setup))
     }
 
     fn step(&mut self, _: &mut Context) -> Result<Step, Error> {
@@ -66,6 +67,7 @@ pub struct NoAudioSink {
     pub input: Input<Chunk<f32>>,
     /// With several channels, one input each.
     pub inputs: Vec<Input<Chunk<f32>>>,
+    setup: SoundSetup,
 }
 
 impl NoAudioSink {
@@ -74,8 +76,8 @@ impl NoAudioSink {
     /// # Errors
     /// If there are no channels, or more than 64.
     pub fn new(setup: SoundSetup) -> Result<Self, Error> {
-        let SoundSetup { channels, .. } = setup;
-        Ok(NoAudioSink { input: Input::default(), inputs: channel_inputs(channels)? })
+        let inputs = channel_inputs(setup.channels)?;
+        Ok(NoAudioSink { input: Input::default(), inputs, setup })
     }
 
     /// Has no effect.
@@ -95,11 +97,11 @@ impl Operator for NoAudioSink {
     }
 
     fn check(&self) -> Result<(), Error> {
-        Err(no_sound())
+        Err(no_sound(&self.setup))
     }
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
-        Err(no_sound())
+        Err(no_sound(&self.setup))
     }
 
     fn step(&mut self, _: &mut Context) -> Result<Step, Error> {
