@@ -134,6 +134,16 @@ impl AudioSource {
         Ok(skipped > 0)
     }
 
+    /// Whether frames that were read may have been overwritten meanwhile: the buffer was nearly full before.
+    fn was_overwritten(&mut self, count: usize, before: &SoundStatus) -> Result<bool, Error> {
+        let buffer = u64::from(self.settings.buffer);
+        if before.available <= buffer / 2 {
+            return Ok(false);
+        }
+        let (after, _) = self.device.status()?;
+        Ok(after.available + count as u64 > buffer)
+    }
+
     /// Counts lost frames, and notes the first of such events.
     fn lost(&mut self, count: u64, reason: &'static str, cx: &mut Context) {
         cx.lose(count, FRAMES, reason);
@@ -175,6 +185,11 @@ impl AudioSource {
             return Ok(false);
         }
         self.taken += count as u64;
+        if self.was_overwritten(count, status)? {
+            self.chunks.clear();
+            self.lost(count as u64, OVERRUN, cx);
+            return Ok(true);
+        }
         let first_ns = at_ns.saturating_add_signed(-self.ns(status.delay as f64));
         self.count_gap(first_ns, cx);
         let channels = self.settings.channels as usize;
