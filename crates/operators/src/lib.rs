@@ -120,6 +120,8 @@
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
 //! | `rtl_tcp.source` | → complex | receives samples from an RTL-SDR receiver on another host: [`RtlTcpSource`] |
+//! | `audio.source` | → real, or `out0`, `out1`, ... | captures from a sound card: [`AudioSource`](sound::AudioSource) |
+//! | `audio.sink` | real, or `in0`, `in1`, ... → | plays on a sound card: [`AudioSink`](sound::AudioSink) |
 //! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSampleSource`](buses::serial::SerialSampleSource) |
 //! | `serial.sink`, `serial.sink.text`, `serial.sink.bytes` | real, text, bytes → | sends to a serial port: [`SerialSampleSink`](buses::serial::SerialSampleSink) |
 //! | `gpio.source` | → value | sends the edges of a GPIO line: [`GpioSource`](buses::gpio::GpioSource) |
@@ -210,6 +212,7 @@ pub mod pocsag;
 pub mod rds;
 pub mod recording;
 mod sigmf;
+pub mod sound;
 pub mod spectral;
 mod squelch;
 mod streams;
@@ -305,6 +308,7 @@ pub fn registry() -> Registry {
     modems::add_kinds(&mut registry);
     mqtt::add_kinds(&mut registry);
     camera::add_kinds(&mut registry);
+    sound::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);
     load::add_kinds(&mut registry);

@@ -12,6 +12,7 @@
 //! | [`poll`], [`door`] | waiting until files are readable; with new connections as well |
 //! | [`file`](mod@file) | the identity of a file, kept while the file is held |
 //! | [`serial`] | serial ports in raw mode, with their old settings back afterwards |
+//! | `sound` | sound cards by ALSA, with the Cargo feature `alsa` |
 //! | [`can`] | frames of a CAN interface, with their times and the number of dropped ones |
 //! | [`video`] | frames of a camera, with their times, from the driver's buffers |
 //! | [`thread`] | the only place where threads are started; each has a name |
@@ -75,6 +76,8 @@ pub mod signal;
 pub mod socket;
 mod socket_file;
 mod socket_message;
+#[cfg(feature = "alsa")]
+pub mod sound;
 pub mod stack;
 pub mod stack_node;
 pub mod terminal;

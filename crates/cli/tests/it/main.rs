@@ -26,6 +26,7 @@ mod saxpy;
 mod schema;
 mod screens;
 mod senseless;
+mod sound;
 mod stdout;
 mod timerlat;
 mod typed;
