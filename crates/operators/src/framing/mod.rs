@@ -16,7 +16,7 @@ use onbeat_runtime::{
     Chunk, Context, Ending, Error, Input, Kind, Operator, Output, Registry, Step, operator,
 };
 use schemars::JsonSchema;
-use search::{FrameSearch, SyncWord};
+use search::{SyncSearch, SyncWord};
 use serde::{Deserialize, Serialize};
 
 /// Which bits a sync word may have.
@@ -98,7 +98,7 @@ pub struct FrameDecode {
     /// Whether to send frames with a wrong checksum too. Otherwise they are counted.
     #[parameter(default = false)]
     wrong: bool,
-    search: FindingSearch<FrameSearch>,
+    search: FindingSearch<SyncSearch>,
 }
 
 /// What a frame looks like.
@@ -177,7 +177,7 @@ impl Operator for FrameDecode {
         let form = self.search.finder().is_none().then(|| self.form()).transpose()?;
         let make = |rate_hz| {
             let form = form.clone().ok_or_else(|| Error::new("the form of its frames is not known"))?;
-            Ok(FrameSearch::new(form, rate_hz))
+            Ok(SyncSearch::new(form, rate_hz))
         };
         self.search.step(&mut self.input, &mut self.out, make, cx)
     }

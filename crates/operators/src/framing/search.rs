@@ -72,7 +72,7 @@ fn is_zero(value: &u32) -> bool {
     *value == 0
 }
 
-/// What is behind a sync word.
+/// The bits after a sync word.
 enum Behind {
     /// Not all bits have come.
     Waits,
@@ -83,7 +83,7 @@ enum Behind {
 }
 
 /// Searches a stream for frames.
-pub(super) struct FrameSearch {
+pub(super) struct SyncSearch {
     form: FrameForm,
     /// Bits per second; 0 if unknown.
     rate_hz: f64,
@@ -102,9 +102,9 @@ pub(super) struct FrameSearch {
     nan: u64,
 }
 
-impl FrameSearch {
+impl SyncSearch {
     pub fn new(form: FrameForm, rate_hz: f64) -> Self {
-        FrameSearch {
+        SyncSearch {
             form,
             rate_hz,
             bits: Vec::with_capacity(4 * SEARCHED),
@@ -191,7 +191,7 @@ impl FrameSearch {
         if self.is_finished { Behind::Nothing } else { Behind::Waits }
     }
 
-    /// The line of a frame, if it is to be sent.
+    /// The line of a frame; none if its checksum is wrong and such frames are not sent.
     fn line(
         &mut self,
         start: u64,
@@ -216,7 +216,7 @@ impl FrameSearch {
     }
 }
 
-impl Finder for FrameSearch {
+impl Finder for SyncSearch {
     type Sample = f32;
     type Value = String;
 

@@ -13,7 +13,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_4, SQRT_2};
 /// Most of the carrier's offset that the loop follows, as a share of the symbol rate, per phase.
 const RANGE: f64 = 0.2;
 
-/// Until it has locked, the carrier's loop is this much wider, but not wider than that share of the symbol rate.
+/// Until it has locked, the carrier's loop is this much wider, up to that share of the symbol rate.
 const SEARCH: f64 = 4.0;
 const WIDEST: f64 = 0.1;
 
@@ -49,8 +49,8 @@ pub struct PskDemod {
     /// Whether the bits are in the change from one symbol to the next.
     #[parameter(default = false)]
     differential: bool,
-    /// Noise bandwidth of the carrier's loop, as a share of the symbol rate: smaller is steadier, larger locks
-    /// faster. Until it has locked, it is 4 times as wide.
+    /// Noise bandwidth of the carrier's loop, as a share of the symbol rate: smaller is steadier, larger
+    /// locks faster. Until it has locked, it is 4 times as wide.
     #[parameter(default = 0.01, above = 0, max = 0.1)]
     carrier_bandwidth: f64,
     /// Noise bandwidth of the clock's loop, as a share of the symbol rate.

@@ -73,13 +73,7 @@ fn noisy(signal: &[Complex<f64>], bit_energy: f64, ratio_db: f64, dice: &mut Dic
 }
 
 /// The smallest share of wrong bits, over the delays, and over all ways in which `readings` can read them.
-fn errors(
-    sent: &[bool],
-    soft: &[f32],
-    step: usize,
-    skip: usize,
-    readings: &[fn(bool, bool) -> (bool, bool)],
-) -> f64 {
+fn errors(sent: &[bool], soft: &[f32], step: usize, skip: usize, readings: &[Reading]) -> f64 {
     let got: Vec<bool> = soft.iter().map(|x| *x > 0.0).collect();
     let mut best = 1.0f64;
     for reading in readings {
@@ -111,10 +105,12 @@ fn ratio(db: f64) -> f64 {
     10f64.powf(db / 10.0)
 }
 
-const PLAIN: &[fn(bool, bool) -> (bool, bool)] = &[|a, b| (a, b)];
+/// What two bits are read as.
+type Reading = fn(bool, bool) -> (bool, bool);
+
+const PLAIN: &[Reading] = &[|a, b| (a, b)];
 /// The four turns of QPSK; for BPSK, both.
-const TURNED: &[fn(bool, bool) -> (bool, bool)] =
-    &[|a, b| (a, b), |a, b| (!a, !b), |a, b| (!b, a), |a, b| (b, !a)];
+const TURNED: &[Reading] = &[|a, b| (a, b), |a, b| (!a, !b), |a, b| (!b, a), |a, b| (b, !a)];
 
 /// Symbols of bits, as the page of `psk.demod` has them.
 fn psk(bits: &[bool], order: usize, is_differential: bool) -> Vec<Complex<f64>> {
@@ -184,7 +180,7 @@ fn psk_has_the_errors_of_the_theory() {
             };
             let measured = errors(&bits, &soft, order / 2, 1500, readings);
             let r = ratio(db - 0.8);
-            // For DQPSK: twice the errors of QPSK, as each symbol is used twice, at hard decisions 2.3 dB more noise.
+            // DQPSK: 2.3 dB worse than QPSK, and a little more, as each symbol is used twice.
             let theory = match (order, is_differential) {
                 (2, true) => 0.5 * (-r).exp(),
                 (4, true) => tail((2.0 * ratio(db - 0.8 - 2.3)).sqrt()) * 1.1,
@@ -220,14 +216,7 @@ fn fsk_is_near_the_theory() {
         // The index is the distance of neighbouring frequencies over the symbol rate.
         let deviation = if levels == 2 { index / 2.0 } else { 1.5 * index } / period;
         let level = |bits: &[bool]| match bits {
-            [bit] => {
-                if *bit {
-                    1.0
-                } else {
-                    -1.0
-                }
-            }
-            [false, true] => 1.0,
+            [true] | [false, true] => 1.0,
             [false, false] => 1.0 / 3.0,
             [true, false] => -1.0 / 3.0,
             _ => -1.0,

@@ -69,7 +69,7 @@ impl Rates {
         }
     }
 
-    /// Refuses operators that cannot work at their rates. What is odd in the graph may be the reason.
+    /// Refuses operators that cannot work at their rates. Something odd in the graph may be the reason.
     pub fn check(&self, graph: &Graph, places: &Places) -> Result<(), Fault> {
         let Some((place, error)) = &self.wrong else { return Ok(()) };
         let name = &graph.operators[*place].name;
