@@ -15,8 +15,8 @@ const OFFSET_SHARE: f32 = 1.0 / 16.0;
 /// Most of the offset, as a share of the deviation.
 const MOST_OFFSET: f32 = 0.75;
 
-/// Largest distance of a symbol from a frequency of the sender by which the offset is corrected.
-const MOST_ERROR: f32 = 0.8;
+/// Frequency over the deviation of a recording that is silent.
+const SILENT: f32 = 1e-3;
 
 /// Largest frequency over the deviation. Where the amplitude is near 0, the phase jumps by whole turns, which
 /// would outweigh a symbol.
@@ -178,7 +178,7 @@ impl Demodulator for FskCore {
         let symbol = strobe.value;
         let error = symbol - self.nearest(symbol);
         // Between signals a recording can be silent, which looks like an offset of the whole deviation.
-        if error.abs() < MOST_ERROR {
+        if (symbol + self.offset).abs() > SILENT {
             self.offset = (self.offset + error * OFFSET_SHARE).clamp(-MOST_OFFSET, MOST_OFFSET);
         }
         if self.levels == 2 {
