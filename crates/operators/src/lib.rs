@@ -160,8 +160,9 @@
 //! Most operators pass a NaN or infinite sample on, or it spoils only the results computed from it.
 //! `afsk.demod`, `afsk.decode`, `agc`, `ax25.decode`, `costas`, `deemphasis`, `equalizer`, `fft`,
 //! `fm.stereo`, `fsk.demod`, `mode_s.demod`, `pll`, `pocsag.decode`, `psk.demod`, `quad.demod`,
-//! `rds.decode`, `spectrum`, `squelch` and `symbol.sync` treat such a sample as 0, because it would spoil more there. These kinds, the file sources
-//! and sinks, and `tap` count such samples. The record gives the number at the end of the run.
+//! `rds.decode`, `spectrum`, `squelch` and `symbol.sync` treat such a sample as 0, because it would spoil
+//! more there. These kinds, the file sources and sinks, and `tap` count such samples. The record gives the
+//! number at the end of the run.
 //!
 //! [`dsp`] holds the signal-processing kernels, plain state machines over slices of samples. [`recording`]
 //! generates the signal of the FM receiver example.

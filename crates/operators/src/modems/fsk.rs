@@ -9,14 +9,11 @@ use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Ending, Error, Hertz, Input, Kernel, Operator, Output, Step, operator};
 use std::f32::consts::TAU;
 
-/// Share of an error of the offset by which it is corrected at each symbol.
-const OFFSET_SHARE: f32 = 1.0 / 16.0;
+/// Symbols after which a highest or lowest frequency is forgotten.
+const MEMORY: f64 = 32.0;
 
 /// Most of the offset, as a share of the deviation.
 const MOST_OFFSET: f32 = 0.75;
-
-/// Frequency over the deviation of a recording that is silent.
-const SILENT: f32 = 1e-3;
 
 /// Largest frequency over the deviation. Where the amplitude is near 0, the phase jumps by whole turns, which
 /// would outweigh a symbol.
@@ -109,7 +106,10 @@ impl FskSettings {
             last: Complex::new(0.0, 0.0),
             scale: (rate_hz / deviation_hz) as f32 / TAU,
             mean,
-            offset: 0.0,
+            highest: 0.0,
+            lowest: 0.0,
+            rise: (2.0 / period) as f32,
+            fall: (1.0 / (MEMORY * period)) as f32,
             clock: SymbolClock::new(clock),
             levels: self.levels,
             symbols: 0,
@@ -149,8 +149,12 @@ struct FskCore {
     /// From the phase between two samples to the frequency over the deviation.
     scale: f32,
     mean: FirDecimator<f32>,
-    /// Middle of the frequencies, over the deviation.
-    offset: f32,
+    /// Highest and lowest frequency of late, over the deviation.
+    highest: f32,
+    lowest: f32,
+    /// Shares by which they go to a frequency beyond them, and back to the middle.
+    rise: f32,
+    fall: f32,
     clock: SymbolClock,
     levels: u32,
     symbols: u64,
@@ -158,10 +162,17 @@ struct FskCore {
 }
 
 impl FskCore {
-    /// The nearest of the sender's frequencies.
-    fn nearest(&self, symbol: f32) -> f32 {
-        let size: f32 = if self.levels == 4 && symbol.abs() < 2.0 / 3.0 { 1.0 / 3.0 } else { 1.0 };
-        size.copysign(symbol)
+    /// The middle of the frequencies. It does not need the clock, which it would mislead if it were wrong.
+    fn offset(&self) -> f32 {
+        f32::midpoint(self.highest, self.lowest).clamp(-MOST_OFFSET, MOST_OFFSET)
+    }
+
+    fn follow(&mut self, frequency: f32) {
+        let middle = f32::midpoint(self.highest, self.lowest);
+        let share = |is_beyond: bool| if is_beyond { (frequency, self.rise) } else { (middle, self.fall) };
+        let (high, low) = (share(frequency > self.highest), share(frequency < self.lowest));
+        self.highest += (high.0 - self.highest) * high.1;
+        self.lowest += (low.0 - self.lowest) * low.1;
     }
 }
 
@@ -173,14 +184,10 @@ impl Demodulator for FskCore {
         if self.mean.process(&[frequency], &mut smooth).produced == 0 {
             return;
         }
-        let Some(strobe) = self.clock.push(smooth[0] - self.offset) else { return };
+        self.follow(smooth[0]);
+        let Some(strobe) = self.clock.push(smooth[0] - self.offset()) else { return };
         self.symbols += 1;
         let symbol = strobe.value;
-        let error = symbol - self.nearest(symbol);
-        // Between signals a recording can be silent, which looks like an offset of the whole deviation.
-        if (symbol + self.offset).abs() > SILENT {
-            self.offset = (self.offset + error * OFFSET_SHARE).clamp(-MOST_OFFSET, MOST_OFFSET);
-        }
         if self.levels == 2 {
             bits.push(symbol);
         } else {
@@ -189,7 +196,7 @@ impl Demodulator for FskCore {
     }
 
     fn note(&self) -> Option<String> {
-        let offset_hz = f64::from(self.offset) * self.deviation_hz;
+        let offset_hz = f64::from(self.offset()) * self.deviation_hz;
         (self.symbols > 0).then(|| format!("{} symbols, at the end around {offset_hz:.0} Hz", self.symbols))
     }
 }
