@@ -9,6 +9,9 @@ use num_complex::Complex;
 use onbeat_runtime::{Chunk, Context, Ending, Error, Hertz, Input, Kernel, Operator, Output, Step, operator};
 use std::f32::consts::TAU;
 
+/// Share of an error of the middle by which it is corrected at each symbol.
+const OFFSET_SHARE: f32 = 1.0 / 16.0;
+
 /// Symbols after which a highest or lowest frequency is forgotten.
 const MEMORY: f64 = 32.0;
 
@@ -108,6 +111,7 @@ impl FskSettings {
             mean,
             highest: 0.0,
             lowest: 0.0,
+            by_decisions: 0.0,
             rise: (2.0 / period) as f32,
             fall: (1.0 / (MEMORY * period)) as f32,
             clock: SymbolClock::new(clock),
@@ -152,6 +156,8 @@ struct FskCore {
     /// Highest and lowest frequency of late, over the deviation.
     highest: f32,
     lowest: f32,
+    /// Middle of four frequencies, over the deviation.
+    by_decisions: f32,
     /// Shares by which they go to a frequency beyond them, and back to the middle.
     rise: f32,
     fall: f32,
@@ -162,9 +168,19 @@ struct FskCore {
 }
 
 impl FskCore {
-    /// The middle of the frequencies. It does not need the clock, which it would mislead if it were wrong.
+    /// The middle of the frequencies. With two, it is between the highest and the lowest one, because decisions
+    /// would mislead it while the clock is wrong. With four, whose outermost ones are rare, decisions are better.
     fn offset(&self) -> f32 {
-        f32::midpoint(self.highest, self.lowest).clamp(-MOST_OFFSET, MOST_OFFSET)
+        let middle =
+            if self.levels == 2 { f32::midpoint(self.highest, self.lowest) } else { self.by_decisions };
+        middle.clamp(-MOST_OFFSET, MOST_OFFSET)
+    }
+
+    /// Corrects the middle by the distance of a symbol from the nearest of four frequencies.
+    fn decide(&mut self, symbol: f32) {
+        let size: f32 = if symbol.abs() < 2.0 / 3.0 { 1.0 / 3.0 } else { 1.0 };
+        let corrected = self.offset() + (symbol - size.copysign(symbol)) * OFFSET_SHARE;
+        self.by_decisions = corrected.clamp(-MOST_OFFSET, MOST_OFFSET);
     }
 
     fn follow(&mut self, frequency: f32) {
@@ -188,6 +204,7 @@ impl Demodulator for FskCore {
         let Some(strobe) = self.clock.push(smooth[0] - self.offset()) else { return };
         self.symbols += 1;
         let symbol = strobe.value;
+        self.decide(symbol);
         if self.levels == 2 {
             bits.push(symbol);
         } else {
