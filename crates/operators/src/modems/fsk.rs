@@ -168,8 +168,9 @@ struct FskCore {
 }
 
 impl FskCore {
-    /// The middle of the frequencies. With two, it is between the highest and the lowest one, because decisions
-    /// would mislead it while the clock is wrong. With four, whose outermost ones are rare, decisions are better.
+    /// The middle of the frequencies. With two, it is between the highest and the lowest one, because
+    /// decisions would mislead it while the clock is wrong. With four, whose outermost ones are rare,
+    /// decisions are better.
     fn offset(&self) -> f32 {
         let middle =
             if self.levels == 2 { f32::midpoint(self.highest, self.lowest) } else { self.by_decisions };
