@@ -68,9 +68,9 @@ pub(crate) fn rate(rate_hz: f64) -> Result<(), Error> {
     )))
 }
 
-/// A text of the user within an error: without control characters, and cut where it is long.
-pub(crate) fn quoted(text: &str) -> String {
-    const MOST: usize = 40;
-    let shown: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
-    if text.chars().nth(MOST).is_some() { format!("`{shown}...`") } else { format!("`{shown}`") }
+/// A text of a user or a file in messages: without control characters, and cut where it is long.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 80;
+    let more = if text.chars().nth(MOST).is_some() { "…" } else { "" };
+    text.chars().take(MOST).flat_map(char::escape_debug).chain(more.chars()).collect()
 }

@@ -29,7 +29,7 @@ pub(super) fn read_size(text: &str) -> Result<(u32, u32), Error> {
     let both = text.split_once(['x', '×']);
     let length = |text: &str| text.trim().parse::<u32>().ok().filter(|length| (1..=MOST).contains(length));
     both.and_then(|(columns, rows)| length(columns).zip(length(rows))).ok_or_else(|| {
-        let shown: String = text.chars().take(20).flat_map(char::escape_debug).collect();
+        let shown = check::shown(text);
         Error::new(format!(
             "`size` is `{shown}`: write columns and rows, each from 1 to {MOST}, such as \"1280x720\""
         ))

@@ -1,7 +1,7 @@
 //! Frames from a camera.
 
 use super::choice::{CameraRequest, check_buffers};
-use super::device::{CameraSetup, OpenCamera, request};
+use super::device::{CameraModes, CameraSetup, OpenCamera, request};
 use super::gaps::{FRAMES, FrameGaps, FrameMark};
 use super::pixels::{CameraPixels, FrameDamage, PixelReader, colours};
 use crate::buses::away::{Attempt, DeviceAbsence};
@@ -13,6 +13,7 @@ use onbeat_os::video::TakenFrame;
 use onbeat_runtime::{
     Chunk, Context, Ending, Error, Hertz, Operator, Output, Pace, Rate, Seconds, Step, operator,
 };
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
@@ -74,6 +75,8 @@ pub struct V4l2Source {
     #[parameter(default = usual())]
     patience: Seconds,
     setup: Option<CameraSetup>,
+    /// What the device would give, as the plan has seen it.
+    planned: OnceCell<Option<CameraModes>>,
     absence: DeviceAbsence,
     camera: Option<CameraCapture>,
     gaps: FrameGaps,
@@ -113,6 +116,11 @@ impl V4l2Source {
 
     fn setup(&self) -> Result<&CameraSetup, Error> {
         self.setup.as_ref().ok_or_else(|| Error::new("the operator was not prepared"))
+    }
+
+    /// What the device would give. It is opened for that once: the plan asks several times.
+    fn planned(&self) -> Option<&CameraModes> {
+        self.planned.get_or_init(|| self.setup().ok()?.look().ok()).as_ref()
     }
 
     fn shape_of(&self, (columns, rows): (u32, u32)) -> [u32; 3] {
@@ -216,13 +224,13 @@ impl Operator for V4l2Source {
 
     fn frame_behind(&self, _: Option<[u32; 3]>) -> Result<Option<[u32; 3]>, Error> {
         let setup = self.setup()?;
-        let found = setup.look().ok().map(|modes| modes.layout.size);
+        let found = self.planned().map(|modes| modes.layout.size);
         Ok(found.or(setup.request.size).map(|size| self.shape_of(size)))
     }
 
     fn rate(&self, _: Option<Pace>) -> Option<Rate> {
         let setup = self.setup().ok()?;
-        let modes = setup.look().ok()?;
+        let modes = self.planned()?;
         let shape = self.shape_of(modes.layout.size);
         let samples: u64 = shape.iter().map(|&length| u64::from(length.max(1))).product();
         let rate_hz = setup.request.rate_hz.or(modes.rate_hz)? * samples as f64;

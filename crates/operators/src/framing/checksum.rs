@@ -69,8 +69,8 @@ impl Checksum {
         found.copied().map(Some).ok_or_else(|| {
             let names: Vec<&str> = ALL.iter().map(|checksum| checksum.name).collect();
             Error::new(format!(
-                "`crc` is {}: it must be `none` or one of {}",
-                check::quoted(name),
+                "`crc` is `{}`: it must be `none` or one of {}",
+                check::shown(name),
                 names.join(", ")
             ))
         })

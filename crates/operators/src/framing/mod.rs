@@ -98,11 +98,12 @@ pub struct FrameDecode {
     /// Whether to send frames with a wrong checksum too. Otherwise they are counted.
     #[parameter(default = false)]
     wrong: bool,
+    form: Option<FrameForm>,
     search: FindingSearch<SyncSearch>,
 }
 
 /// What a frame looks like.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct FrameForm {
     sync: SyncWord,
     polarity: Polarity,
@@ -128,7 +129,8 @@ enum FrameLength {
 
 impl FrameDecode {
     fn prepare(&mut self) -> Result<(), Error> {
-        self.form().map(drop)
+        self.form = Some(self.form()?);
+        Ok(())
     }
 
     fn form(&self) -> Result<FrameForm, Error> {
@@ -174,12 +176,12 @@ impl Operator for FrameDecode {
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        let form = self.search.finder().is_none().then(|| self.form()).transpose()?;
+        let FrameDecode { input, out, search, form, .. } = self;
         let make = |rate_hz| {
-            let form = form.clone().ok_or_else(|| Error::new("the form of its frames is not known"))?;
+            let form = form.ok_or_else(|| Error::new("the operator was not prepared"))?;
             Ok(SyncSearch::new(form, rate_hz))
         };
-        self.search.step(&mut self.input, &mut self.out, make, cx)
+        search.step(input, out, make, cx)
     }
 
     fn stop(&mut self, cx: &mut Context, ending: Ending) -> Result<(), Error> {

@@ -31,9 +31,9 @@ impl SyncWord {
         let bits = u64::from_str_radix(digits, radix).ok().filter(|_| is_digits && (8..=64).contains(&count));
         let bits = bits.ok_or_else(|| {
             Error::new(format!(
-                "`sync` is {}: it must have from 8 to 64 bits, as hexadecimal digits such as `2dd4`, or as bits such as \
+                "`sync` is `{}`: it must have from 8 to 64 bits, as hexadecimal digits such as `2dd4`, or as bits such as \
                  `0b11010011`",
-                check::quoted(text)
+                check::shown(text)
             ))
         })?;
         if most_errors > count / 4 {
@@ -78,8 +78,8 @@ enum Behind {
     Waits,
     /// No frame: the length is too large.
     Nothing,
-    /// Bytes of the frame and of its checksum, and the number of those of the frame.
-    Bytes(Vec<u8>, usize),
+    /// All bytes are there. This is the number of those before the checksum.
+    Frame(usize),
 }
 
 /// Searches a stream for frames.
@@ -88,6 +88,8 @@ pub(super) struct SyncSearch {
     /// Bits per second; 0 if unknown.
     rate_hz: f64,
     bits: Vec<bool>,
+    /// Bytes of the frame in hand and of its checksum.
+    bytes: Vec<u8>,
     /// Number of the first of `bits` in the stream.
     first: u64,
     /// Place of the next bit to look at.
@@ -108,6 +110,7 @@ impl SyncSearch {
             form,
             rate_hz,
             bits: Vec::with_capacity(4 * SEARCHED),
+            bytes: Vec::new(),
             first: 0,
             at: 0,
             register: 0,
@@ -132,10 +135,10 @@ impl SyncSearch {
                 match self.behind(begin, is_inverted) {
                     Behind::Waits => return None,
                     Behind::Nothing => self.odd_lengths += 1,
-                    Behind::Bytes(bytes, length) => {
+                    Behind::Frame(length) => {
                         let start = self.first + begin as u64 - u64::from(count);
-                        if let Some(value) = self.line(start, errors, is_inverted, &bytes, length) {
-                            self.at = begin + 8 * bytes.len();
+                        if let Some(value) = self.line(start, errors, is_inverted, length) {
+                            self.at = begin + 8 * self.bytes.len();
                             (self.register, self.filled) = (0, 0);
                             return Some(Found { value, at: start });
                         }
@@ -160,11 +163,12 @@ impl SyncSearch {
     }
 
     /// Reads the bytes behind the sync word.
-    fn behind(&self, begin: usize, is_inverted: bool) -> Behind {
+    fn behind(&mut self, begin: usize, is_inverted: bool) -> Behind {
         let form = &self.form;
         let check = form.checksum.map_or(0, |checksum| checksum.bytes());
         let mut white = WhiteBytes::new(form.whitening);
-        let mut bytes: Vec<u8> = Vec::new();
+        let bytes = &mut self.bytes;
+        bytes.clear();
         let mut length = match form.length {
             FrameLength::Fixed(length) => Some(length),
             FrameLength::Field { .. } => None,
@@ -185,22 +189,16 @@ impl SyncSearch {
                 }
             }
             if let Some(length) = length.filter(|length| bytes.len() == length + check) {
-                return Behind::Bytes(bytes, length);
+                return Behind::Frame(length);
             }
         }
         if self.is_finished { Behind::Nothing } else { Behind::Waits }
     }
 
     /// The line of a frame; none if its checksum is wrong and such frames are not sent.
-    fn line(
-        &mut self,
-        start: u64,
-        sync_errors: u32,
-        inverted: bool,
-        bytes: &[u8],
-        length: usize,
-    ) -> Option<String> {
-        let crc_ok = self.form.checksum.map(|checksum| checksum.holds(&bytes[..length], &bytes[length..]));
+    fn line(&mut self, start: u64, sync_errors: u32, inverted: bool, length: usize) -> Option<String> {
+        let crc_ok =
+            self.form.checksum.map(|checksum| checksum.holds(&self.bytes[..length], &self.bytes[length..]));
         if crc_ok == Some(false) {
             self.wrong += 1;
             if !self.form.wrong {
@@ -210,7 +208,7 @@ impl SyncSearch {
             self.frames += 1;
         }
         let time_s = if self.rate_hz > 0.0 { start as f64 / self.rate_hz } else { 0.0 };
-        let data = bytes[..length].iter().map(|byte| format!("{byte:02x}")).collect();
+        let data = self.bytes[..length].iter().map(|byte| format!("{byte:02x}")).collect();
         let line = FrameLine { time_s: (time_s * 1e6).round() / 1e6, sync_errors, inverted, crc_ok, data };
         serde_json::to_string(&line).ok()
     }

@@ -7,8 +7,8 @@ use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Kernel, Output, Stamp
 
 /// Makes soft bits of filtered samples.
 pub(super) trait Demodulator: Send + 'static {
-    /// Takes a sample behind the filter.
-    fn push(&mut self, x: Complex<f32>, bits: &mut Vec<f32>);
+    /// Takes samples behind the filter, at most [`BLOCK`].
+    fn take(&mut self, samples: &[Complex<f32>], bits: &mut Vec<f32>);
 
     /// What to note at the end.
     fn note(&self) -> Option<String>;
@@ -65,7 +65,7 @@ impl<D: Demodulator> FilteredDemodulator<D> {
                 *to = if from.is_finite() { *from } else { ZERO };
             }
             let made = self.filter.process(&good[..part.len()], &mut filtered).produced;
-            filtered[..made].iter().for_each(|x| self.demodulator.push(*x, bits));
+            self.demodulator.take(&filtered[..made], bits);
         }
         wrong
     }
@@ -75,12 +75,14 @@ impl<D: Demodulator> FilteredDemodulator<D> {
         let mut rest = [ZERO; BLOCK];
         loop {
             let made = self.filter.finish(&mut rest);
-            rest[..made].iter().for_each(|x| self.demodulator.push(*x, bits));
+            self.demodulator.take(&rest[..made], bits);
             if made == 0 {
                 break;
             }
         }
-        (0..self.behind).for_each(|_| self.demodulator.push(ZERO, bits));
+        for _ in 0..self.behind {
+            self.demodulator.take(&[ZERO], bits);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Frequency-shift keying.
 
 use super::driver::{BitDriver, Demodulator, FilteredDemodulator};
-use super::period;
+use super::{BLOCK, period};
 use crate::dsp::{FirDecimator, LowPass, angle};
 use crate::packet::mean_taps;
 use crate::symbols::{ClockSettings, Strobe, SymbolClock, TimingDetector};
@@ -109,13 +109,8 @@ impl FskSettings {
             last: Complex::new(0.0, 0.0),
             scale: (rate_hz / deviation_hz) as f32 / TAU,
             mean,
-            highest: 0.0,
-            lowest: 0.0,
-            by_decisions: 0.0,
-            rise: (2.0 / period) as f32,
-            fall: (1.0 / (MEMORY * period)) as f32,
+            middle: MiddleFrequency::new(self.levels, period),
             clock: SymbolClock::new(clock),
-            levels: self.levels,
             symbols: 0,
             deviation_hz,
         };
@@ -153,68 +148,91 @@ struct FskCore {
     /// From the phase between two samples to the frequency over the deviation.
     scale: f32,
     mean: FirDecimator<f32>,
-    /// Highest and lowest frequency of late, over the deviation.
-    highest: f32,
-    lowest: f32,
-    /// Middle of four frequencies, over the deviation.
-    by_decisions: f32,
-    /// Shares by which they go to a frequency beyond them, and back to the middle.
-    rise: f32,
-    fall: f32,
+    middle: MiddleFrequency,
     clock: SymbolClock,
-    levels: u32,
     symbols: u64,
     deviation_hz: f64,
 }
 
-impl FskCore {
-    /// The middle of the frequencies. With two, it is between the highest and the lowest one, because
-    /// decisions would mislead it while the clock is wrong. With four, whose outermost ones are rare,
-    /// decisions are better.
-    fn offset(&self) -> f32 {
-        let middle =
-            if self.levels == 2 { f32::midpoint(self.highest, self.lowest) } else { self.by_decisions };
+/// The middle of the sender's frequencies. Frequencies are over the deviation.
+enum MiddleFrequency {
+    /// Of two: between the highest and the lowest one of late. Decisions would mislead it while the clock is
+    /// wrong.
+    Between {
+        highest: f32,
+        lowest: f32,
+        /// Shares by which they go to a frequency beyond them, and back to the middle.
+        rise: f32,
+        fall: f32,
+    },
+    /// Of four, whose outermost ones are rare: corrected by the distance of each symbol from the nearest one.
+    ByDecisions(f32),
+}
+
+impl MiddleFrequency {
+    fn new(levels: u32, period: f64) -> Self {
+        if levels == 4 {
+            return MiddleFrequency::ByDecisions(0.0);
+        }
+        let (rise, fall) = ((2.0 / period) as f32, (1.0 / (MEMORY * period)) as f32);
+        MiddleFrequency::Between { highest: 0.0, lowest: 0.0, rise, fall }
+    }
+
+    fn now(&self) -> f32 {
+        let middle = match self {
+            MiddleFrequency::Between { highest, lowest, .. } => f32::midpoint(*highest, *lowest),
+            MiddleFrequency::ByDecisions(middle) => *middle,
+        };
         middle.clamp(-MOST_OFFSET, MOST_OFFSET)
     }
 
-    /// Corrects the middle by the distance of a symbol from the nearest of four frequencies.
-    fn decide(&mut self, symbol: f32) {
-        let size: f32 = if symbol.abs() < 2.0 / 3.0 { 1.0 / 3.0 } else { 1.0 };
-        let corrected = self.offset() + (symbol - size.copysign(symbol)) * OFFSET_SHARE;
-        self.by_decisions = corrected.clamp(-MOST_OFFSET, MOST_OFFSET);
+    /// Takes the frequency at a sample.
+    fn follow(&mut self, frequency: f32) {
+        let MiddleFrequency::Between { highest, lowest, rise, fall } = self else { return };
+        let middle = f32::midpoint(*highest, *lowest);
+        let share = |is_beyond: bool| if is_beyond { (frequency, *rise) } else { (middle, *fall) };
+        let (high, low) = (share(frequency > *highest), share(frequency < *lowest));
+        *highest += (high.0 - *highest) * high.1;
+        *lowest += (low.0 - *lowest) * low.1;
     }
 
-    fn follow(&mut self, frequency: f32) {
-        let middle = f32::midpoint(self.highest, self.lowest);
-        let share = |is_beyond: bool| if is_beyond { (frequency, self.rise) } else { (middle, self.fall) };
-        let (high, low) = (share(frequency > self.highest), share(frequency < self.lowest));
-        self.highest += (high.0 - self.highest) * high.1;
-        self.lowest += (low.0 - self.lowest) * low.1;
+    /// Takes a symbol, whose frequency is that from the middle.
+    fn decide(&mut self, symbol: f32) {
+        let MiddleFrequency::ByDecisions(middle) = self else { return };
+        let size: f32 = if symbol.abs() < 2.0 / 3.0 { 1.0 / 3.0 } else { 1.0 };
+        let corrected = *middle + (symbol - size.copysign(symbol)) * OFFSET_SHARE;
+        *middle = corrected.clamp(-MOST_OFFSET, MOST_OFFSET);
+    }
+}
+
+impl FskCore {
+    /// Takes the mean frequency over the symbol around a sample.
+    fn push(&mut self, frequency: f32, bits: &mut Vec<f32>) {
+        self.middle.follow(frequency);
+        let Some(strobe) = self.clock.push(frequency - self.middle.now()) else { return };
+        self.symbols += 1;
+        let symbol = strobe.value;
+        match self.middle {
+            MiddleFrequency::Between { .. } => bits.push(symbol),
+            MiddleFrequency::ByDecisions(_) => bits.extend([-symbol, symbol.abs() * 1.5 - 1.0]),
+        }
+        self.middle.decide(symbol);
     }
 }
 
 impl Demodulator for FskCore {
-    fn push(&mut self, x: Complex<f32>, bits: &mut Vec<f32>) {
-        let step = x * std::mem::replace(&mut self.last, x).conj();
-        let mut smooth = [0.0];
-        let frequency = (angle(step.re, step.im) * self.scale).clamp(-LIMIT, LIMIT);
-        if self.mean.process(&[frequency], &mut smooth).produced == 0 {
-            return;
+    fn take(&mut self, samples: &[Complex<f32>], bits: &mut Vec<f32>) {
+        let (mut frequencies, mut smooth) = ([0.0; BLOCK], [0.0; BLOCK]);
+        for (frequency, x) in frequencies.iter_mut().zip(samples) {
+            let step = x * std::mem::replace(&mut self.last, *x).conj();
+            *frequency = (angle(step.re, step.im) * self.scale).clamp(-LIMIT, LIMIT);
         }
-        self.follow(smooth[0]);
-        let Some(strobe) = self.clock.push(smooth[0] - self.offset()) else { return };
-        self.symbols += 1;
-        let symbol = strobe.value;
-        self.decide(symbol);
-        if self.levels == 2 {
-            bits.push(symbol);
-        } else {
-            bits.extend([-symbol, symbol.abs() * 1.5 - 1.0]);
-        }
+        let made = self.mean.process(&frequencies[..samples.len()], &mut smooth).produced;
+        smooth[..made].iter().for_each(|frequency| self.push(*frequency, bits));
     }
 
     fn note(&self) -> Option<String> {
-        let offset_hz = f64::from(self.offset()) * self.deviation_hz;
+        let offset_hz = f64::from(self.middle.now()) * self.deviation_hz;
         (self.symbols > 0).then(|| format!("{} symbols, at the end around {offset_hz:.0} Hz", self.symbols))
     }
 }

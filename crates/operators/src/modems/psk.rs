@@ -166,7 +166,7 @@ struct PskCore {
     symbol_hz: f64,
 }
 
-impl Demodulator for PskCore {
+impl PskCore {
     fn push(&mut self, x: Complex<f32>, bits: &mut Vec<f32>) {
         let Some(strobe) = self.clock.push(x) else { return };
         let x = Complex::new(f64::from(strobe.value.re), f64::from(strobe.value.im));
@@ -194,6 +194,12 @@ impl Demodulator for PskCore {
         } else {
             bits.extend([symbol.re, symbol.im].map(|part| (part * SQRT_2) as f32));
         }
+    }
+}
+
+impl Demodulator for PskCore {
+    fn take(&mut self, samples: &[Complex<f32>], bits: &mut Vec<f32>) {
+        samples.iter().for_each(|x| self.push(*x, bits));
     }
 
     fn note(&self) -> Option<String> {

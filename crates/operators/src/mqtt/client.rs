@@ -1,8 +1,8 @@
 //! A connection with a broker, from the first call to its end, also over times without the broker.
 
 use super::packet::{
-    BrokerPacket, CONNACK_BYTE, Greeting, LONGEST_TEXT, Publication, read, write_disconnect, write_ping,
-    write_puback,
+    BrokerPacket, CONNACK_BYTE, Greeting, LONGEST_TEXT, Publication, is_grant, is_sign_of_life, read,
+    write_disconnect, write_ping, write_puback,
 };
 use super::packet_buffer::{FoundPacket, PacketBuffer};
 use super::refusal::refused;
@@ -203,15 +203,13 @@ impl MqttClient {
     /// The next packet on an open connection.
     pub fn next(&mut self) -> Result<Option<MqttArrival<'_>>, Error> {
         let Some(found) = self.packet()? else { return Ok(None) };
-        match self.read(&found)? {
-            BrokerPacket::PingResp => {
-                self.is_pinging = false;
-                self.answered();
-            }
-            BrokerPacket::SubAck(_) => self.answered(),
-            _ => {}
+        let is_alive = is_sign_of_life(found.first);
+        if is_alive {
+            self.is_pinging = false;
         }
-        // Read once more, because what was read above borrows all of this.
+        if is_alive || is_grant(found.first) {
+            self.answered();
+        }
         Ok(Some(match self.read(&found)? {
             BrokerPacket::Publish(message) => MqttArrival::Message(message, found.is_cut),
             BrokerPacket::PubAck(id) => MqttArrival::Acknowledged(id),

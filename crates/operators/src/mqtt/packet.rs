@@ -76,6 +76,16 @@ pub(super) fn frame(bytes: &[u8]) -> Result<Option<(usize, usize)>, Malformed> {
     if bytes.len() > LENGTH { Err("a length of more than 4 bytes") } else { Ok(None) }
 }
 
+/// Whether a packet with this first byte answers a PINGREQ.
+pub(super) fn is_sign_of_life(first: u8) -> bool {
+    first >> 4 == PINGRESP
+}
+
+/// Whether a packet with this first byte answers a SUBSCRIBE.
+pub(super) fn is_grant(first: u8) -> bool {
+    first >> 4 == SUBACK
+}
+
 /// Whether a packet with this first byte is a message.
 pub(super) fn is_publish(first: u8) -> bool {
     first >> 4 == PUBLISH

@@ -1,6 +1,6 @@
 //! Messages as payloads, and the other way round.
 
-use super::setup::shown;
+use crate::check::shown;
 use onbeat_runtime::{Error, Message};
 use serde_json::Value;
 use std::io::Write;

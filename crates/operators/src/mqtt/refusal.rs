@@ -1,6 +1,7 @@
 //! What a broker refuses, and what helps.
 
-use super::setup::{MqttSetup, shown};
+use super::setup::MqttSetup;
+use crate::check::shown;
 use onbeat_runtime::Error;
 
 /// The code of a subscription that was refused.

@@ -1,6 +1,7 @@
 //! What a client says of itself and of its broker.
 
 use super::packet::LONGEST_TEXT;
+use crate::check::shown;
 use crate::streams::{check_address, usual_ns};
 use onbeat_runtime::Error;
 use std::fs;
@@ -139,13 +140,6 @@ impl MqttSetup {
         }
         Ok(Some(line.to_vec()))
     }
-}
-
-/// A text for messages: without control characters, and not too long.
-pub(super) fn shown(text: &str) -> String {
-    const MOST: usize = 80;
-    let more = if text.chars().nth(MOST).is_some() { "..." } else { "" };
-    text.chars().take(MOST).flat_map(char::escape_debug).chain(more.chars()).collect()
 }
 
 /// The host and port of a broker.

@@ -4,7 +4,8 @@ use super::client::{ClientOpening, MqttArrival, MqttClient};
 use super::packet::{Publication, write_subscribe};
 use super::payload::ReadPayload;
 use super::refusal::{NOT_SUBSCRIBED, not_subscribed};
-use super::setup::{MqttSetup, check_filter, shown};
+use super::setup::{MqttSetup, check_filter};
+use crate::check::shown;
 use crate::streams::real_ns;
 use onbeat_runtime::{Context, Ending, Error, Operator, Output, Ports, Step};
 

@@ -48,13 +48,7 @@ fn check_columns(columns: &[String]) -> Result<(), Error> {
 
 /// A text of a file in messages: short, and without control characters.
 fn shown(text: &[u8]) -> String {
-    const MOST_SHOWN: usize = 40;
-    let text = String::from_utf8_lossy(text);
-    let mut short: String = text.chars().take(MOST_SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().nth(MOST_SHOWN).is_some() {
-        short.push('…');
-    }
-    short
+    check::shown(&String::from_utf8_lossy(text))
 }
 
 pub(crate) fn add_kinds(registry: &mut Registry) {

@@ -13,6 +13,8 @@ use toml::Spanned;
 
 /// The rates behind the operators, by their places in the graph.
 pub(super) struct Rates {
+    /// The edges by numbers, in the order of the graph's; none if the graph has mistakes.
+    wires: Vec<Wire>,
     known_hz: Vec<Option<f64>>,
     /// The first operator that cannot work at the rates that reach it, and why.
     wrong: Option<(usize, Error)>,
@@ -23,16 +25,14 @@ impl Rates {
     pub fn of(graph: &mut Graph) -> Self {
         let wires = wires(graph).unwrap_or_default();
         let operators = &graph.operators;
-        let mut rates = Rates {
-            known_hz: operators.iter().map(|node| node.operator.sample_rate()).collect(),
-            wrong: None,
-        };
+        let known_hz = operators.iter().map(|node| node.operator.sample_rate()).collect();
         let (mut before, mut after) = (vec![Vec::new(); operators.len()], vec![Vec::new(); operators.len()]);
         for Wire { from, to, .. } in wires.iter().filter(|wire| !wire.feedback) {
             before[*to].push(*from);
             after[*from].push(*to);
         }
         let mut missing: Vec<usize> = before.iter().map(Vec::len).collect();
+        let mut rates = Rates { wires, known_hz, wrong: None };
         let mut next: Vec<usize> = (0..missing.len()).filter(|&place| missing[place] == 0).collect();
         while let Some(place) = next.pop() {
             rates.pass(graph, place, &before[place]);
@@ -81,8 +81,7 @@ impl Rates {
 
     /// Replaces times as `initial` of edges with samples by numbers of samples.
     pub fn count_initial(&self, graph: &mut Graph, places: &Places) -> Result<(), Fault> {
-        let wires = wires(graph).unwrap_or_default();
-        for ((wire, edge), entry) in wires.iter().zip(&mut graph.edges).zip(&places.edges) {
+        for ((wire, edge), entry) in self.wires.iter().zip(&mut graph.edges).zip(&places.edges) {
             let node = &graph.operators[wire.from];
             let (Some(_), Some(written)) = (node.ports.outputs[wire.out].sample_bytes, &entry.initial) else {
                 continue;

@@ -1,5 +1,6 @@
 //! Filters of frames, as candump has them.
 
+use crate::check;
 use onbeat_os::can::{ERROR_FLAG, EXTENDED_FLAG, INVERTED_FLAG};
 use onbeat_runtime::Error;
 
@@ -37,7 +38,7 @@ fn filter(text: &str) -> Option<(u32, u32)> {
 }
 
 fn wrong(text: &str) -> Error {
-    let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+    let shown = check::shown(text);
     Error::new(format!(
         "`filters` has `{shown}`: a filter is an identifier and a mask in hexadecimal, such as `123:7FF`, or `123~7FF` \
          for all others"

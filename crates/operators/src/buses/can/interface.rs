@@ -1,6 +1,7 @@
 //! A CAN interface from its opening to its end, also over times without it.
 
 use super::super::away::{Attempt, DeviceAbsence};
+use crate::check;
 use onbeat_os::can::{CanError, CanReception, CanSocket, is_removed};
 use onbeat_runtime::{Context, Error, Step};
 use std::fmt::Display;
@@ -17,7 +18,7 @@ pub(super) fn check_interface(name: &str) -> Result<(), Error> {
     if (1..=NAME).contains(&name.len()) && is_good(name) {
         return Ok(());
     }
-    let shown: String = name.chars().take(NAME).flat_map(char::escape_debug).collect();
+    let shown = check::shown(name);
     Err(Error::new(format!(
         "`interface` is `{shown}`: the name of an interface has 1 to {NAME} bytes without spaces and `/`, such as \
          `can0`"

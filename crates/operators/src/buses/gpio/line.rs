@@ -1,5 +1,6 @@
 //! Which line of which chip, and what goes wrong with it.
 
+use crate::check;
 use gpiocdev::line::{Bias, Drive, EdgeDetection};
 use gpiocdev::request::{Builder, Request};
 use gpiocdev::{Chip, FoundLine};
@@ -219,7 +220,7 @@ fn check_name(what: &str, name: Option<&str>, longest: usize, fix: &str) -> Resu
     match name.filter(|name| !is_good(name)) {
         None => Ok(()),
         Some(name) => {
-            let shown: String = name.chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
+            let shown = check::shown(name);
             Err(Error::new(format!("`{what}` is `{shown}`: it has 1 to {longest} bytes; {fix}")))
         }
     }
