@@ -37,7 +37,9 @@ def emulator(folder: pathlib.Path) -> Emulator:
             os.rename(f"{work}/files", root)
     libraries = [f"{root}/{place}/x86_64-linux-gnu" for place in ("usr/lib", "lib")]
     command = [f"{root}/usr/bin/qemu-system-x86_64", "-L", f"{root}/usr/share/qemu", "-L", f"{root}/usr/share/seabios"]
-    kept = Emulator(command, os.environ | {"LD_LIBRARY_PATH": ":".join(libraries)})
+    # It would take the modules of an older one that is installed, too, and end.
+    modules = f"{libraries[0]}/qemu"
+    kept = Emulator(command, os.environ | {"LD_LIBRARY_PATH": ":".join(libraries), "QEMU_MODULE_DIR": modules})
     if major(kept) < OLDEST:
         raise SystemExit(f"kernels: the newest qemu of this distribution and its backports is older than {OLDEST}; install a newer one")
     return kept

@@ -19,8 +19,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use activity::{
-    ChangeRecord, EdgeRecord, FaultRecord, InFlightLimit, LossRecord, Miss, OperatorRecord, PathRecord,
-    Sharing, SlowMessage, SlowStep, StoreRecord, ThreadRecord,
+    ChangeRecord, EdgeRecord, FaultRecord, InFlightLimit, LossRecord, MeasuredRecord, Miss, OperatorRecord,
+    PathRecord, Sharing, SlowMessage, SlowStep, StoreRecord, ThreadRecord,
 };
 pub use link::LinkRecord;
 pub use plan::{PlanRecord, WorkerRecord};

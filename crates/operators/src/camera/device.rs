@@ -81,7 +81,7 @@ impl CameraSetup {
     }
 
     /// Sets the device, if `is_set`, or finds out what it would give.
-    fn modes(&self, device: &VideoDevice, is_set: bool) -> Result<CameraModes, Error> {
+    fn modes(&self, device: &mut VideoDevice, is_set: bool) -> Result<CameraModes, Error> {
         let wrong = |text: String| Error::new(format!("{}: {text}", self.device));
         let failed = |error: VideoError| wrong(self.why(&error, Path::new(&self.device)));
         if is_set {
@@ -111,20 +111,20 @@ impl CameraSetup {
 
     /// What the device would give, without changing it.
     pub fn look(&self) -> Result<CameraModes, Error> {
-        self.modes(&self.find()?, false)
+        self.modes(&mut self.find()?, false)
     }
 
     /// Opens and sets the device, and lets it capture.
     pub fn open(&self) -> Result<OpenCamera, Error> {
-        let device = self.find()?;
-        let modes = self.modes(&device, true)?;
+        let mut device = self.find()?;
+        let modes = self.modes(&mut device, true)?;
         let stream = VideoStream::start(device, self.buffers);
         let stream = stream
             .map_err(|error| self.cannot("it does not start", self.why(&error, Path::new(&self.device))))?;
         Ok(OpenCamera { stream, modes })
     }
 
-    fn set_input(&self, device: &VideoDevice) -> Result<(), Error> {
+    fn set_input(&self, device: &mut VideoDevice) -> Result<(), Error> {
         let Some(wanted) = &self.input else { return Ok(()) };
         let inputs = device.inputs();
         let by_number = wanted.parse::<usize>().ok().filter(|&number| number < inputs.len());
@@ -139,7 +139,7 @@ impl CameraSetup {
         })
     }
 
-    fn set_controls(&self, device: &VideoDevice) -> Result<(), Error> {
+    fn set_controls(&self, device: &mut VideoDevice) -> Result<(), Error> {
         if self.controls.is_empty() {
             return Ok(());
         }

@@ -67,8 +67,8 @@ pub struct V4l2Source {
     /// Range of YCbCr. Without it, as the driver says.
     #[parameter]
     range: Option<ColourRange>,
-    /// Settings of the device, such as `{ Brightness = 128, Gain = 10 }`; `v4l2-ctl -L` shows them. They stay
-    /// after the run.
+    /// Settings of the device, such as `{ Brightness = 128, Gain = 10 }`; `v4l2-ctl -L` shows them. They
+    /// are put back when the run ends.
     #[parameter(default)]
     controls: BTreeMap<String, i32>,
     /// How long to wait for a camera that went away, with `on_error = "restart"`.

@@ -47,6 +47,7 @@ pub(super) const STREAMOFF: Opcode = opcode::write::<i32>(GROUP, 19);
 pub(super) const G_PARM: Opcode = both::<StreamParameters>(21);
 pub(super) const S_PARM: Opcode = both::<StreamParameters>(22);
 pub(super) const ENUMINPUT: Opcode = both::<InputDescription>(26);
+pub(super) const G_CTRL: Opcode = both::<ControlValue>(27);
 pub(super) const S_CTRL: Opcode = both::<ControlValue>(28);
 pub(super) const QUERYCTRL: Opcode = both::<ControlDescription>(36);
 pub(super) const G_INPUT: Opcode = opcode::read::<i32>(GROUP, 38);
@@ -160,7 +161,7 @@ pub(super) struct InputDescription {
 
 /// `struct v4l2_control`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ControlValue {
     pub id: u32,
     pub value: i32,

@@ -137,12 +137,17 @@ pub struct VideoControl {
 
 /// An open video device that captures pictures through one plane. Its calls do not wait for frames.
 ///
-/// Several programs can open a device; it is one program's from [`VideoStream::start`] on.
+/// Several programs can open a device; it is one program's from [`VideoStream::start`] on. Dropping it puts back
+/// the input and the settings that were changed through it; formats, sizes and rates stay.
 #[derive(Debug)]
 pub struct VideoDevice {
     file: OwnedFd,
     card: String,
     driver: String,
+    /// The input before it was changed.
+    input_before: Option<i32>,
+    /// Settings before they were changed, with the values that they have since.
+    changed: Vec<(ControlValue, i32)>,
 }
 
 impl VideoDevice {
@@ -169,7 +174,8 @@ impl VideoDevice {
         if can & abi::CAN_STREAM == 0 {
             return Err(VideoError::NotCapture);
         }
-        Ok(VideoDevice { file, card: text(&found.card), driver: text(&found.driver) })
+        let (card, driver) = (text(&found.card), text(&found.driver));
+        Ok(VideoDevice { file, card, driver, input_before: None, changed: Vec::new() })
     }
 
     /// Name of the device.
@@ -293,12 +299,15 @@ impl VideoDevice {
     ///
     /// # Errors
     /// What the driver reports.
-    pub fn set_input(&self, input: u32) -> Result<(), VideoError> {
+    pub fn set_input(&mut self, input: u32) -> Result<(), VideoError> {
         let mut now = -1;
-        if update::<{ abi::G_INPUT }, _>(self.as_fd(), &mut now).is_ok() && now == input as i32 {
+        let is_known = update::<{ abi::G_INPUT }, _>(self.as_fd(), &mut now).is_ok();
+        if is_known && now == input as i32 {
             return Ok(());
         }
-        Ok(update::<{ abi::S_INPUT }, _>(self.as_fd(), &mut (input as i32))?)
+        update::<{ abi::S_INPUT }, _>(self.as_fd(), &mut (input as i32))?;
+        self.input_before = self.input_before.or(is_known.then_some(now));
+        Ok(())
     }
 
     /// The settings that have a number as value, in the driver's order.
@@ -333,9 +342,35 @@ impl VideoDevice {
     ///
     /// # Errors
     /// If the value is out of range, or the setting cannot be changed now.
-    pub fn set_control(&self, control: &VideoControl, value: i32) -> Result<(), VideoError> {
+    pub fn set_control(&mut self, control: &VideoControl, value: i32) -> Result<(), VideoError> {
+        let before = self.control(control.id);
         let mut wanted = ControlValue { id: control.id, value };
-        Ok(update::<{ abi::S_CTRL }, _>(self.as_fd(), &mut wanted)?)
+        update::<{ abi::S_CTRL }, _>(self.as_fd(), &mut wanted)?;
+        if let Some(before) = before {
+            // The driver can have taken another value.
+            self.changed.push((before, wanted.value));
+        }
+        Ok(())
+    }
+
+    /// What a setting is now.
+    fn control(&self, id: u32) -> Option<ControlValue> {
+        let mut now = ControlValue { id, value: 0 };
+        update::<{ abi::G_CTRL }, _>(self.as_fd(), &mut now).ok().map(|()| now)
+    }
+}
+
+impl Drop for VideoDevice {
+    fn drop(&mut self) {
+        // A device that has gone needs no restoring. What another program has changed since stays.
+        while let Some((mut before, since)) = self.changed.pop() {
+            if self.control(before.id).is_some_and(|now| now.value == since) {
+                let _gone = update::<{ abi::S_CTRL }, _>(self.as_fd(), &mut before);
+            }
+        }
+        if let Some(mut input) = self.input_before {
+            let _gone = update::<{ abi::S_INPUT }, _>(self.as_fd(), &mut input);
+        }
     }
 }
 

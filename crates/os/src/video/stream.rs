@@ -125,6 +125,11 @@ impl Drop for VideoStream {
     fn drop(&mut self) {
         // A device that is away has stopped already.
         let _stopped = switch::<{ abi::STREAMOFF }>(self.as_fd());
+        // Drivers change no input while there are buffers.
+        self.buffers.clear();
+        let (kind, memory) = (abi::CAPTURE, abi::MAPPED);
+        let mut none = BufferRequest { count: 0, kind, memory, ..BufferRequest::ZERO };
+        let _freed = update::<{ abi::REQBUFS }, _>(self.as_fd(), &mut none);
     }
 }
 

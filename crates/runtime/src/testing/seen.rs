@@ -140,6 +140,13 @@ impl Seen {
         losses.map(|loss| (loss.count, loss.unit.as_str(), loss.reason.as_str())).collect()
     }
 
+    /// A figure that it measured itself: value and unit.
+    pub fn measured(&self, what: &str) -> Option<(f64, &str)> {
+        let of = self.record.operators.iter().find(|operator| operator.name == NAME);
+        let found = of.into_iter().flat_map(|operator| &operator.measured).find(|one| one.what == what);
+        found.map(|one| (one.value, one.unit.as_str()))
+    }
+
     /// Everything that was measured. The operator is called `it`, what feeds it `feed0`, `feed1`, and so on.
     pub fn record(&self) -> &Record {
         &self.record

@@ -72,6 +72,9 @@ impl Operator for Pairs {
             && let Some(n) = self.held.take()
         {
             cx.note(format!("{n} is alone"));
+            cx.measured("held", 0.0, "1");
+            cx.measured("held", n as f64, "1");
+            cx.measured("mean", f64::NAN, "1");
         }
         Ok(Step::Wait)
     }
@@ -101,13 +104,15 @@ fn tags_are_counted_from_the_first_sample_of_the_stream() {
 }
 
 #[test]
-fn shows_messages_time_and_notes() {
+fn shows_messages_time_notes_and_figures() {
     let seen =
         Trial::new(Pairs::default()).feed("in", Feed::messages(1..=5u64).every(10)).keep::<Pair>("out").run();
     assert_eq!(seen.messages::<Pair>("out"), [Pair(1, 2), Pair(3, 4)]);
     let times: Vec<u64> = seen.pieces("out").iter().map(|piece| piece.at_ns).collect();
     assert_eq!(times, [0, 1_000_000]);
     assert_eq!(seen.notes(), ["5 is alone"]);
+    assert_eq!((seen.measured("held"), seen.measured("mean")), (Some((5.0, "1")), None));
+    assert_eq!(seen.record().operators.iter().map(|one| one.measured.len()).sum::<usize>(), 1);
     assert!(seen.steps().contains(&Step::Until));
 }
 

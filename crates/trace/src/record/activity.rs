@@ -96,6 +96,9 @@ pub struct OperatorRecord {
     /// Data that it lost although no setting permits a loss.
     #[serde(default)]
     pub losses: Vec<LossRecord>,
+    /// Figures that it measured itself, such as the difference of two clocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<MeasuredRecord>,
     /// Its state at the end.
     pub state: OperatorState,
 }
@@ -113,6 +116,17 @@ pub struct LossRecord {
     pub unit: String,
     /// How they were lost.
     pub reason: String,
+}
+
+/// A figure that an operator measured itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredRecord {
+    /// Its name: `resampling ratio`.
+    pub what: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit: `ns`, `ppm`, or `1` for a ratio.
+    pub unit: String,
 }
 
 /// Traffic of an edge, in messages unless the name says otherwise.

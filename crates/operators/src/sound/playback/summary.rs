@@ -10,13 +10,17 @@ impl Playback {
         if ending == Ending::Failed {
             cx.lose(self.pending(), FRAMES, NOT_PLAYED);
         }
-        if let Some([mean, least, largest]) = self.timeline.statistics.delays_ms() {
+        if let Some(delays @ [mean, least, largest]) = self.timeline.statistics.delays_ms() {
+            let names = ["delay", "delay, least mean over 1 s", "delay, largest mean over 1 s"];
+            names.iter().zip(delays).for_each(|(what, ms)| cx.measured(what, ms * 1e6, "ns"));
             cx.note(format!(
                 "{name}: samples were heard {mean:.3} ms after they were due ({least:.3} to {largest:.3} ms, means over 1 s)"
             ));
         }
         if let Some((servo, _)) = &self.adapting {
             let ppm = servo.correction() * 1e6;
+            cx.measured("resampling ratio", 1.0 + servo.correction(), "1");
+            cx.measured("clock difference", ppm, "ppm");
             let which = if ppm >= 0.0 { "faster" } else { "slower" };
             cx.note(format!(
                 "{name}: resampled by {:.7}: its clock is {:.1} ppm {which} than the source's",

@@ -1,15 +1,17 @@
-//! What operators report for the record: data that they lost although no setting permits it, requests to the
-//! machine, links with other runs.
+//! What operators report for the record: data that they lost although no setting permits it, figures that they
+//! measured, requests to the machine, links with other runs.
 
 use super::Context;
 use crate::Error;
-use onbeat_trace::record::{LinkRecord, LossRecord, Obtained};
+use onbeat_trace::record::{LinkRecord, LossRecord, MeasuredRecord, Obtained};
 
 /// Losses of the operators of one part, what these operators obtained from the machine, and their links.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     /// One entry for each operator, unit and reason.
     all: Vec<Loss>,
+    /// Figures by operator.
+    measured: Vec<(u32, MeasuredRecord)>,
     /// Settings that operators requested from the machine.
     pub obtained: Vec<Obtained>,
     /// Links with other runs.
@@ -45,6 +47,12 @@ impl Losses {
             reason: loss.reason.to_string(),
         };
         self.of(operator).filter(|loss| loss.count > 0).map(record).collect()
+    }
+
+    /// Figures of an operator, for the record.
+    pub fn measured(&self, operator: u32) -> Vec<MeasuredRecord> {
+        let of = self.measured.iter().filter(|(number, _)| *number == operator);
+        of.map(|(_, measured)| measured.clone()).collect()
     }
 
     fn of(&self, operator: u32) -> impl Iterator<Item = &Loss> {
@@ -100,6 +108,19 @@ impl Context {
         *before -= moved;
         *self.losses.entry(self.current, unit, to) += moved;
         moved
+    }
+
+    /// Reports a figure that the operator measured itself, such as the difference of two clocks, for programs
+    /// that read the [record](onbeat_trace::record::OperatorRecord::measured). The last value of a name
+    /// counts; one that is not finite is left out. `unit` is `1` for a ratio. Allocates.
+    pub fn measured(&mut self, what: &str, value: f64, unit: &str) {
+        let same =
+            |(operator, measured): &(u32, MeasuredRecord)| *operator == self.current && measured.what == what;
+        self.losses.measured.retain(|one| !same(one));
+        if value.is_finite() {
+            let measured = MeasuredRecord { what: what.to_string(), value, unit: unit.to_string() };
+            self.losses.measured.push((self.current, measured));
+        }
     }
 
     /// Reports a setting that the operator requested from the machine, such as the size of a socket's buffer.

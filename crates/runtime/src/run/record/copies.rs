@@ -45,6 +45,7 @@ pub(super) fn operators(all: impl Iterator<Item = (OperatorRecord, Histogram)>) 
             sum.restarts += record.restarts;
             sum.workers += record.workers;
             add_losses(&mut sum.losses, record.losses);
+            sum.measured.extend(record.measured);
             if sum.state == OperatorState::Done {
                 sum.state = record.state;
             }

@@ -63,6 +63,7 @@ fn unknown(plan: &Plan, number: usize) -> OperatorRecord {
         restarts: 0,
         workers: 1,
         losses: Vec::new(),
+        measured: Vec::new(),
         state: OperatorState::Waiting,
     }
 }

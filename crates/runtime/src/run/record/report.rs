@@ -277,6 +277,7 @@ fn operators(
             restarts: node.trouble.restarts,
             workers: 1,
             losses: cx.losses.records(number as u32),
+            measured: cx.losses.measured(number as u32),
             state: if number >= started {
                 OperatorState::NotStarted
             } else if node.trouble.isolated {

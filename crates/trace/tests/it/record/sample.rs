@@ -226,6 +226,11 @@ fn operator() -> OperatorRecord {
             unit: "datagrams".to_owned(),
             reason: "their numbers never came".to_owned(),
         }],
+        measured: vec![MeasuredRecord {
+            what: "clock difference".to_owned(),
+            value: -12.5,
+            unit: "ppm".to_owned(),
+        }],
         state: OperatorState::NotStarted,
     }
 }
