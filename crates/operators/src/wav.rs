@@ -27,7 +27,8 @@ const MOST_BYTES_PER_SECOND: u64 = u32::MAX as u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WavFormat {
-    /// 16-bit integers: 1.0 becomes 32767; samples beyond are clipped and counted.
+    /// 16-bit integers, 32768 times the sample, so that what `wav.source` reads is written as it was. 1.0, one step
+    /// beyond the largest number, becomes 32767; samples beyond ±1 are clipped and counted.
     #[default]
     I16,
     /// 32-bit floating point, unchanged.
@@ -191,9 +192,10 @@ impl OpenWav {
                 WavFormat::I16 => {
                     let mut out = self.writer.get_i16_writer(block.len() as u32);
                     for &x in block {
-                        let y = x * 32767.0;
+                        let y = x * 32768.0;
                         self.not_finite += u64::from(!x.is_finite());
-                        self.clipped += u64::from(x.is_finite() && y.abs() >= 32767.5);
+                        // 1.0 is one step above the largest number: too little to count as clipped.
+                        self.clipped += u64::from(x.is_finite() && y.abs() >= 32768.5);
                         // Rounds to nearest; the conversion saturates.
                         out.write_sample(if x.is_finite() { (y + 0.5f32.copysign(y)) as i16 } else { 0 });
                     }

@@ -134,7 +134,10 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
                 check::rate(rate_hz)?;
                 // Frequencies above half of the output rate fold down. With the cutoff below that, aliases
                 // reach at worst the transition, never the pass band.
-                let fix = "lower `cutoff`, or use a smaller `factor`";
+                let (which, fix) = match self.factor {
+                    1 => ("sample", "lower `cutoff`"),
+                    _ => ("output", "lower `cutoff`, or use a smaller `factor`"),
+                };
                 let out_hz = rate_hz / f64::from(self.factor);
                 let low_pass = LowPass {
                     cutoff_hz: cutoff_hz.unwrap_or(0.45 * out_hz),
@@ -142,7 +145,7 @@ impl<T: FirSample> Kernel for FirDecimator<T> {
                     attenuation_db,
                 };
                 low_pass.check()?;
-                check::below_half("cutoff", low_pass.cutoff_hz, out_hz, "output", fix)?;
+                check::below_half("cutoff", low_pass.cutoff_hz, out_hz, which, fix)?;
                 self.filter(&low_pass.taps(rate_hz)?)
             }
         };

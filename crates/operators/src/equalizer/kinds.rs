@@ -36,7 +36,7 @@ struct EqualizerParameters {
     channels: usize,
     /// The filters, from 1 to 32, each with a `type` (`peaking`, `low-shelf`, `high-shelf`, `low-pass`,
     /// `high-pass`, `notch`, `band-pass`, `all-pass`), a `frequency`, for the first three types a `gain`, and
-    /// `q`, the quality, 0.71 if it is left out.
+    /// `q`, the quality, 0.7071 (√½) if it is left out.
     bands: Vec<BandParameters>,
 }
 

@@ -24,7 +24,9 @@ use std::path::PathBuf;
 /// `-inf`, and counted.
 ///
 /// To sort by time, a row is written once every input has a later value or has ended: an input without values
-/// holds the others back. The file is called "NAME.part" until it is complete. If the run fails, that file is
+/// holds the others back. Their values wait in their edges: if one input is slower, give the edges of the others
+/// a `capacity` for all values between two of its own, or their senders wait, and sources such as timers and
+/// sockets then skip and lose. The file is called "NAME.part" until it is complete. If the run fails, that file is
 /// left with the rows so far.
 ///
 /// [`ValueSink`](crate::ValueSink) takes one input and says the lowest, highest and last value at the end; it

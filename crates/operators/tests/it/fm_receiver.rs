@@ -54,7 +54,7 @@ fn check_wav(bytes: &[u8]) {
     let mut reader = hound::WavReader::new(bytes).unwrap();
     let spec = reader.spec();
     assert_eq!((spec.channels, spec.sample_rate, spec.bits_per_sample), (1, 48_000, 16));
-    let audio: Vec<f32> = reader.samples::<i16>().map(|x| f32::from(x.unwrap()) / 32767.0).collect();
+    let audio: Vec<f32> = reader.samples::<i16>().map(|x| f32::from(x.unwrap()) / 32768.0).collect();
     receiver::check_audio(&audio);
 }
 

@@ -23,17 +23,28 @@ fn whole_numbers_are_rounded_and_clipped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/out.wav");
     let samples =
-        vec![0.0, 1.0, -1.0, 0.5, 1.0 / 32767.0, 1.1, -7.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        vec![0.0, 1.0, -1.0, 0.5, 1.0 / 32768.0, 1.1, -7.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
     let seen = write(samples, 48e3, WavSink::new(&path));
     let mut wav = hound::WavReader::open(&path).unwrap();
     assert_eq!(wav.spec().sample_rate, 48_000);
     let read: Vec<i16> = wav.samples().map(Result::unwrap).collect();
-    assert_eq!(read, [0, 32767, -32767, 16384, 1, 32767, -32768, 0, 0, 0]);
+    assert_eq!(read, [0, 32767, -32768, 16384, 1, 32767, -32768, 0, 0, 0]);
     let notes = seen.notes();
     assert_eq!(notes.len(), 2);
     assert!(notes[0].starts_with("2 samples were beyond ±1 and were clipped"), "{notes:?}");
     assert!(notes[1].starts_with("3 samples were not finite"), "{notes:?}");
     assert_eq!(files(path.parent().unwrap()), ["out.wav"]);
+}
+
+#[test]
+fn numbers_of_a_file_are_written_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.wav");
+    let all: Vec<i16> = (i16::MIN..=i16::MAX).collect();
+    let seen = write(all.iter().map(|&n| f32::from(n) / 32768.0).collect(), 48e3, WavSink::new(&path));
+    let mut wav = hound::WavReader::open(&path).unwrap();
+    assert!(wav.samples::<i16>().map(Result::unwrap).eq(all));
+    assert!(seen.notes().is_empty());
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl<T: Sample> HeldStream<T> {
             if rate_hz != known_hz {
                 return Err(Error::new(format!(
                     "the sample rate of `{}` is {rate_hz} Hz, but the first chunk had {known_hz} Hz: all streams must \
-                     have the same rate; resample one of them (`onbeat check` names the senders)",
+                     have the same rate; resample one of them",
                     name()
                 )));
             }
