@@ -181,7 +181,7 @@ public:
         const auto room = (unsigned long long)number(args, "buffer", 65536);
         if (tx.passed >= sent + room) return pause(timeoutUs);
         count = size_t(std::min<unsigned long long>(count, sent + room - tx.passed));
-        if (text(args, "short") != "") count = std::min<size_t>(count, 1 + tx.passed * 7919 % 1000);
+        if (text(args, "short") != "") count = std::min<size_t>(count, 1024 + tx.passed * 7919 % 1000);
         const auto *samples = static_cast<const Sample *>(buffers[0]);
         if (record) std::fwrite(samples, sizeof(Sample), count, record);
         if (text(args, "mode") == "echo") queue.insert(queue.end(), samples, samples + count);
@@ -306,6 +306,8 @@ SoapySDR::KwargsList find(const SoapySDR::Kwargs &args)
 
 SoapySDR::Device *make(const SoapySDR::Kwargs &args)
 {
+    // The library makes a device that it did not find, if the driver is named; and it remembers for a second what it found.
+    if (find(args).empty()) throw std::runtime_error("loop device not found");
     return new Loop(args);
 }
 

@@ -21,6 +21,8 @@ pub(super) struct RadioLink {
     absence: DeviceAbsence,
     /// Where the thread that opens the device sends it.
     opening: Option<Receiver<Result<OpenRadio, Error>>>,
+    /// The error of the last attempt.
+    why: Option<String>,
 }
 
 /// What `RadioLink::open` has found.
@@ -36,7 +38,7 @@ pub(super) enum RadioOpening {
 impl RadioLink {
     pub fn new(setup: RadioSetup, patience_ns: u64) -> Self {
         let absence = DeviceAbsence::with_patience(patience_ns);
-        RadioLink { setup, stream: None, absence, opening: None }
+        RadioLink { setup, stream: None, absence, opening: None, why: None }
     }
 
     /// Time to wait for the device, in nanoseconds.
@@ -51,7 +53,7 @@ impl RadioLink {
 
     /// Opens the device before the first step, and returns its rate in hertz. It has to be there.
     pub fn start(&mut self, cx: &mut Context) -> Result<f64, Error> {
-        let opened = self.begin(cx)?.recv().unwrap_or_else(|_| Err(self.broken_module()))?;
+        let opened = self.begin(true, cx)?.recv().unwrap_or_else(|_| Err(self.broken_module()))?;
         let rate_hz = opened.rate_hz;
         for setting in opened.obtained {
             cx.obtained(setting)?;
@@ -75,7 +77,7 @@ impl RadioLink {
         let found = match &self.opening {
             Some(opening) => opening.try_recv(),
             None => {
-                self.opening = Some(self.begin(cx)?);
+                self.opening = Some(self.begin(false, cx)?);
                 Err(TryRecvError::Empty)
             }
         };
@@ -92,10 +94,12 @@ impl RadioLink {
             Err(TryRecvError::Empty) if !self.absence.is_over() => {
                 return Ok(RadioOpening::Away(cx.look_again_in(LOOK_NS)));
             }
-            Err(TryRecvError::Empty) => {
-                Err(Error::new(format!("cannot open {name}: its driver has not answered within `patience`")))
-            }
+            // The next attempt is not over: the last error says more.
+            Err(TryRecvError::Empty) => Err(Error::new(self.why.take().unwrap_or_else(|| {
+                format!("cannot open {name}: its driver has not answered within `patience`")
+            }))),
         };
+        self.why = found.as_ref().err().map(ToString::to_string);
         match self.absence.attempt(name, || found, cx)? {
             Attempt::Present => Ok(RadioOpening::Open),
             Attempt::Back(opened) => {
@@ -136,14 +140,15 @@ impl RadioLink {
         ))
     }
 
-    /// Starts the thread that opens the device, and closes it before if it was open.
-    fn begin(&mut self, cx: &Context) -> Result<Receiver<Result<OpenRadio, Error>>, Error> {
+    /// Starts the thread that opens the device, and closes it before if it was open. An error of the first
+    /// opening lists the devices that are there.
+    fn begin(&mut self, is_first: bool, cx: &Context) -> Result<Receiver<Result<OpenRadio, Error>>, Error> {
         let (done, opened) = channel();
         let (setup, old) = (self.setup.clone(), self.stream.take());
         let body = move || {
             drop(old);
             // If nobody waits any more, the device is closed.
-            let _gone = done.send(open(&setup));
+            let _gone = done.send(open(&setup, is_first));
         };
         match cx.spawn_beside("onbeat-radio", body) {
             Ok(_thread) => Ok(opened),

@@ -13,11 +13,12 @@ const SAME_RATE: f64 = 1e-6;
 /// Why a device has another value.
 const NEAREST: &str = "the device has no other near this";
 
-/// Opens a device, makes its settings, and starts its stream.
-pub(super) fn open(setup: &RadioSetup) -> Result<OpenRadio, Error> {
+/// Opens a device, makes its settings, and starts its stream. An error lists the devices that are there if
+/// `is_first`: to find them may take seconds.
+pub(super) fn open(setup: &RadioSetup, is_first: bool) -> Result<OpenRadio, Error> {
     let way = if setup.way == RadioUse::Receive { RadioWay::Receive } else { RadioWay::Transmit };
     let device = RadioDevice::open(&setup.device, way, setup.channel as usize)
-        .map_err(|error| cannot_open(setup, &error))?;
+        .map_err(|error| cannot_open(setup, &error, is_first))?;
     check_channel(&device, setup)?;
     let failed = |what: &'static str| move |error: RadioError| cannot_set(setup, what, &error);
     if let Some(antenna) = &setup.antenna {
@@ -40,7 +41,8 @@ pub(super) fn open(setup: &RadioSetup) -> Result<OpenRadio, Error> {
         _ => setup.rate_hz,
     };
     let notes = vec![describe(&device, setup)];
-    let stream = RadioStream::start(device, &setup.stream).map_err(|error| cannot_open(setup, &error))?;
+    let stream =
+        RadioStream::start(device, &setup.stream).map_err(|error| cannot_open(setup, &error, is_first))?;
     Ok(OpenRadio { stream, rate_hz, obtained, notes, odd })
 }
 

@@ -31,7 +31,7 @@ const FORBIDDEN: [&str; 4] = ["permission", "access", "rights", "LIBUSB_ERROR_AC
 const ABSENT: [&str; 4] = ["no match", "not found", "no devices", "no driver"];
 
 /// The error of a device that cannot be opened.
-pub(super) fn cannot_open(setup: &RadioSetup, error: &RadioError) -> Error {
+pub(super) fn cannot_open(setup: &RadioSetup, error: &RadioError, is_first: bool) -> Error {
     if let Some(error) = missing_module(setup) {
         return error;
     }
@@ -45,7 +45,7 @@ pub(super) fn cannot_open(setup: &RadioSetup, error: &RadioError) -> Error {
         ": you may have no right to use it: the driver's package has udev rules; unplug it once, and log in again \
          after `sudo usermod -aG plugdev $USER`"
             .to_string()
-    } else if has(&ABSENT) {
+    } else if is_first && has(&ABSENT) {
         format!(": {}", others())
     } else {
         String::new()

@@ -23,6 +23,8 @@ const NOT_TAKEN: &str = "the radio did not take them within `patience`";
 const NOT_SENT: &str = "not transmitted when the run ended";
 /// Notes of single underflows; later ones are only counted.
 const NOTED: u64 = 20;
+/// Waits of chunks for room, until the radio is known to set the pace; counted up to this.
+const MOST_WAITS: u32 = 16;
 /// Most news that a step takes.
 const NEWS: usize = 64;
 
@@ -83,8 +85,11 @@ pub struct SoapySink {
     /// Samples of the last chunk, and the number of those that were written.
     waiting: Vec<Complex<f32>>,
     done: usize,
-    /// Whether they come from a live source.
-    is_live: bool,
+    /// Whether they have a due time. Some of those of a file have one, too.
+    has_due: bool,
+    /// How often chunks have waited for room of late, and whether this one has.
+    waits: u32,
+    has_waited: bool,
     rate_hz: f64,
     /// Since when samples were written without a pause, on CLOCK_MONOTONIC, and how many.
     burst: Option<(u64, u64)>,
@@ -181,7 +186,9 @@ impl SoapySink {
         if rate_hz != self.sample_rate.0 {
             return Err(wrong_rate(rate_hz, self.sample_rate.0));
         }
-        (self.is_live, self.done) = (cx.stamp().due_ns().is_some(), 0);
+        (self.has_due, self.done) = (cx.stamp().due_ns().is_some(), 0);
+        let has_waited = std::mem::take(&mut self.has_waited);
+        self.waits = if has_waited { (self.waits + 2).min(MOST_WAITS) } else { self.waits.saturating_sub(1) };
         self.waiting.clear();
         for sample in chunk.iter() {
             let is_finite = sample.re.is_finite() && sample.im.is_finite();
@@ -233,6 +240,7 @@ impl SoapySink {
         if is_over(cx, self.link()?.patience_ns()) {
             return Ok(self.give_up(cx));
         }
+        self.has_waited = true;
         Ok(cx.look_again_in(self.period_ns))
     }
 
@@ -257,7 +265,8 @@ impl SoapySink {
         }
         loop {
             if self.done < self.waiting.len() {
-                if !self.is_live {
+                // A source that the radio has kept waiting can wait.
+                if !self.has_due || self.waits >= MOST_WAITS / 2 {
                     break;
                 }
                 cx.lose((self.waiting.len() - self.done) as u64, SAMPLES, AWAY);

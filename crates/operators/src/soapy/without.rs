@@ -69,7 +69,7 @@ impl fmt::Display for NoRadioError {
 }
 
 /// Refuses to open a device.
-pub(super) fn open(setup: &RadioSetup) -> Result<OpenRadio, Error> {
+pub(super) fn open(setup: &RadioSetup, _: bool) -> Result<OpenRadio, Error> {
     Err(no_radio(setup))
 }
 

@@ -49,9 +49,8 @@ pub fn found() -> Vec<String> {
         return Vec::new();
     }
     let texts = (0..count).map(|index| {
-        // SAFETY: the list has `count` elements.
-        let one = unsafe { list.add(index) };
-        // SAFETY: it is a list of key and value that the library made.
+        let one = list.wrapping_add(index);
+        // SAFETY: the list has `count` elements, which the library made.
         text_of(unsafe { soapy::SoapySDRKwargs_toString(one) })
     });
     let texts = texts.collect();
@@ -75,9 +74,9 @@ pub fn drivers() -> Vec<(String, String)> {
         let mut results = unsafe { soapy::SoapySDR_getLoaderResult(path_text.as_ptr()) };
         for index in 0..results.size {
             // SAFETY: there are `size` keys.
-            let key = unsafe { results.keys.add(index).read() };
+            let key = unsafe { results.keys.wrapping_add(index).read() };
             // SAFETY: there is a value for each key.
-            let value = unsafe { results.vals.add(index).read() };
+            let value = unsafe { results.vals.wrapping_add(index).read() };
             drivers.push((text_here(key), text_here(value)));
         }
         // SAFETY: the library gave the list away, and it is used nowhere after this.
@@ -109,7 +108,7 @@ pub(super) fn texts_of(mut list: *mut *mut c_char, count: usize) -> Vec<String> 
         return Vec::new();
     }
     // SAFETY: the list has `count` elements.
-    let texts = (0..count).map(|index| text_here(unsafe { list.add(index).read() })).collect();
+    let texts = (0..count).map(|index| text_here(unsafe { list.wrapping_add(index).read() })).collect();
     // SAFETY: the library gave the list away, and it is used nowhere after this.
     unsafe { soapy::SoapySDRStrings_clear(&raw mut list, count) };
     texts
@@ -121,7 +120,8 @@ pub(super) fn ranges_of(list: *mut soapy::SoapySDRRange, count: usize) -> Vec<Ra
         return Vec::new();
     }
     // SAFETY: the list has `count` elements.
-    let ranges = (0..count).map(|index| RadioRange::from(unsafe { list.add(index).read() })).collect();
+    let ranges =
+        (0..count).map(|index| RadioRange::from(unsafe { list.wrapping_add(index).read() })).collect();
     // SAFETY: the library gave the list away, and it is used nowhere after this.
     unsafe { soapy::SoapySDR_free(list.cast()) };
     ranges
@@ -133,9 +133,8 @@ pub(super) fn keys_of(list: *mut soapy::SoapySDRArgInfo, count: usize) -> Vec<St
         return Vec::new();
     }
     let keys = (0..count).map(|index| {
-        // SAFETY: the list has `count` elements.
-        let one = unsafe { list.add(index) };
-        // SAFETY: each element has a key.
+        let one = list.wrapping_add(index);
+        // SAFETY: the list has `count` elements, and each has a key.
         text_here(unsafe { (*one).key })
     });
     let keys = keys.collect();
