@@ -3,12 +3,14 @@
 //! | module | contents |
 //! |---|---|
 //! | `source`, `sink` | the operators |
+//! | `buffer` | samples on their way to a transmitter |
 //! | `setup` | which device, and its settings as they were asked for |
 //! | `link` | a device from its opening to its end, also over times without it |
 //! | `opening`, `refusal` | settings made and read back; why a device cannot be opened, and the fix |
 //! | `stamps` | time stamps of a device: due times, and samples that are missing |
 //! | `without` | a device in a build without the Cargo feature `soapy` |
 
+mod buffer;
 mod link;
 #[cfg(feature = "soapy")]
 mod opening;

@@ -1,7 +1,7 @@
 //! Why a device cannot be opened or cannot have a setting, and the fix.
 
 use super::opening::number;
-use super::setup::RadioSetup;
+use super::setup::{RadioSetup, pairs};
 use onbeat_os::radio::{RadioError, RadioNumber, RadioRange, drivers, found};
 use onbeat_runtime::Error;
 
@@ -55,7 +55,7 @@ pub(super) fn cannot_open(setup: &RadioSetup, error: &RadioError, is_first: bool
 
 /// The error of a driver that is not installed, or that cannot be loaded.
 pub(super) fn missing_module(setup: &RadioSetup) -> Option<Error> {
-    let driver = setup.driver()?;
+    let (_, driver) = pairs(&setup.device).find(|(key, _)| *key == "driver")?;
     let all = drivers();
     let name = &setup.device;
     if let Some((_, why)) = all.iter().find(|(other, _)| other == driver) {

@@ -77,15 +77,10 @@ impl RadioSetup {
             None => Ok(()),
         }
     }
-
-    /// The driver that the arguments name.
-    pub fn driver(&self) -> Option<&str> {
-        pairs(&self.device).find(|(key, _)| *key == "driver").map(|(_, value)| value)
-    }
 }
 
 /// Key and value of each part; the value is empty without a `=`.
-fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let split = |part| str::split_once(part, '=').unwrap_or((part, ""));
     text.split(',').map(split).map(|(key, value)| (key.trim(), value.trim()))
 }

@@ -1,6 +1,7 @@
 //! Samples to a radio.
 
 use super::RadioError;
+use super::buffer::RadioBuffer;
 use super::link::{RadioLink, RadioOpening};
 use super::setup::{RadioSetup, RadioUse};
 use crate::check;
@@ -76,15 +77,13 @@ pub struct SoapySink {
     /// Time from one attempt to the next while the driver has no room.
     #[parameter(default = "1 ms")]
     period: Seconds,
-    /// How long to wait at the end until all is transmitted; with `on_error = "restart"`, also for a device
-    /// that went away.
+    /// How long to wait for the radio to take samples, also at the end; with `on_error = "restart"`, also for
+    /// a device that went away.
     #[parameter(default = usual())]
     patience: Seconds,
     link: Option<RadioLink>,
     period_ns: u64,
-    /// Samples of the last chunk, and the number of those that were written.
-    waiting: Vec<Complex<f32>>,
-    done: usize,
+    waiting: RadioBuffer,
     /// Whether they have a due time. Some of those of a file have one, too.
     has_due: bool,
     /// How often chunks have waited for room of late, and whether this one has.
@@ -93,6 +92,8 @@ pub struct SoapySink {
     rate_hz: f64,
     /// Since when samples were written without a pause, on CLOCK_MONOTONIC, and how many.
     burst: Option<(u64, u64)>,
+    /// When it took samples last, or had none to take.
+    taken_ns: u64,
     /// Samples at once between driver and device.
     block: u64,
     /// Whether the driver tells of underflows.
@@ -103,8 +104,6 @@ pub struct SoapySink {
     has_given_up: bool,
     written: u64,
     underflows: u64,
-    clipped: u64,
-    not_finite: u64,
 }
 
 impl SoapySink {
@@ -145,6 +144,7 @@ impl SoapySink {
         self.rate_hz = rate_hz;
         self.block = self.link()?.stream()?.block() as u64;
         (self.burst, self.has_status, self.has_ended) = (None, true, false);
+        self.taken_ns = real_ns();
         Ok(())
     }
 
@@ -186,30 +186,23 @@ impl SoapySink {
         if rate_hz != self.sample_rate.0 {
             return Err(wrong_rate(rate_hz, self.sample_rate.0));
         }
-        (self.has_due, self.done) = (cx.stamp().due_ns().is_some(), 0);
+        self.has_due = cx.stamp().due_ns().is_some();
         let has_waited = std::mem::take(&mut self.has_waited);
         self.waits = if has_waited { (self.waits + 2).min(MOST_WAITS) } else { self.waits.saturating_sub(1) };
-        self.waiting.clear();
-        for sample in chunk.iter() {
-            let is_finite = sample.re.is_finite() && sample.im.is_finite();
-            // Some drivers convert to integers without a look.
-            let kept = Complex::new(sample.re.clamp(-1.0, 1.0), sample.im.clamp(-1.0, 1.0));
-            self.not_finite += u64::from(!is_finite);
-            self.clipped += u64::from(is_finite && kept != *sample);
-            self.waiting.push(if is_finite { kept } else { Complex::default() });
-        }
+        self.waiting.fill(&chunk);
+        self.taken_ns = real_ns();
         Ok(true)
     }
 
     /// Writes samples. Returns the result of the step unless all were written.
     fn write(&mut self, cx: &mut Context) -> Result<Option<Step>, Error> {
-        while self.done < self.waiting.len() {
-            let samples: &[[f32; 2]] = bytemuck::cast_slice(&self.waiting[self.done..]);
+        while !self.waiting.rest().is_empty() {
             let Some(link) = &mut self.link else { return Ok(Some(Step::Done)) };
-            match link.stream()?.write(samples, self.is_ending) {
+            match link.stream()?.write(self.waiting.rest(), self.is_ending) {
                 Ok(0) => return self.wait(cx).map(Some),
                 Ok(count) => {
-                    self.done += count;
+                    self.waiting.wrote(count);
+                    self.taken_ns = real_ns();
                     self.written += count as u64;
                     let (_, since) = self.burst.get_or_insert((real_ns(), 0));
                     *since += count as u64;
@@ -235,10 +228,15 @@ impl SoapySink {
         Err(self.link()?.gone(error))
     }
 
-    /// Waits for room, unless the run was stopped and the patience is used up.
+    /// Waits for room, unless the patience is used up.
     fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        if is_over(cx, self.link()?.patience_ns()) {
+        let patience_ns = self.link()?.patience_ns();
+        if is_over(cx, patience_ns) {
             return Ok(self.give_up(cx));
+        }
+        if real_ns() >= self.taken_ns.saturating_add(patience_ns) {
+            let s = patience_ns as f64 / 1e9;
+            return Err(self.link()?.gone(format_args!("it took no samples for {s} s")));
         }
         self.has_waited = true;
         Ok(cx.look_again_in(self.period_ns))
@@ -247,11 +245,9 @@ impl SoapySink {
     /// Counts the rest as lost, also what is still to come.
     fn give_up(&mut self, cx: &mut Context) -> Step {
         self.has_given_up = true;
-        if !self.is_ending {
-            cx.lose((self.waiting.len() - self.done) as u64, SAMPLES, NOT_TAKEN);
-        }
-        self.waiting.clear();
-        self.done = 0;
+        let rest = self.waiting.drop_rest();
+        // The one at the end is not of the stream.
+        cx.lose(if self.is_ending { 0 } else { rest }, SAMPLES, NOT_TAKEN);
         while let Some(chunk) = self.input.pop(cx) {
             cx.lose(chunk.len() as u64, SAMPLES, NOT_TAKEN);
         }
@@ -264,13 +260,12 @@ impl SoapySink {
             return Ok(self.give_up(cx));
         }
         loop {
-            if self.done < self.waiting.len() {
+            if !self.waiting.rest().is_empty() {
                 // A source that the radio has kept waiting can wait.
                 if !self.has_due || self.waits >= MOST_WAITS / 2 {
                     break;
                 }
-                cx.lose((self.waiting.len() - self.done) as u64, SAMPLES, AWAY);
-                self.done = self.waiting.len();
+                cx.lose(self.waiting.drop_rest(), SAMPLES, AWAY);
             }
             if !self.fill(cx)? {
                 break;
@@ -283,9 +278,7 @@ impl SoapySink {
     fn finish(&mut self, cx: &mut Context) -> Result<Step, Error> {
         if !std::mem::replace(&mut self.is_ending, true) && self.written > 0 {
             // The end is said with a sample: not every driver takes it without.
-            self.waiting.clear();
-            self.waiting.push(Complex::default());
-            self.done = 0;
+            self.waiting.fill(&[Complex::default()]);
         }
         if let Some(step) = self.write(cx)? {
             return Ok(step);
@@ -376,24 +369,13 @@ impl Operator for SoapySink {
     }
 
     fn stop(&mut self, cx: &mut Context, _: Ending) -> Result<(), Error> {
-        if !self.is_ending {
-            cx.lose((self.waiting.len() - self.done) as u64, SAMPLES, NOT_SENT);
-        }
-        self.waiting.clear();
-        self.done = 0;
+        let rest = self.waiting.drop_rest();
+        cx.lose(if self.is_ending { 0 } else { rest }, SAMPLES, NOT_SENT);
         let more = std::mem::take(&mut self.underflows).saturating_sub(NOTED);
         if more > 0 {
             cx.note(format!("{more} more underflows"));
         }
-        let (clipped, not_finite) = (std::mem::take(&mut self.clipped), std::mem::take(&mut self.not_finite));
-        if clipped > 0 {
-            cx.note(format!(
-                "{clipped} samples were beyond full scale and were clipped: put a `gain.complex` before it"
-            ));
-        }
-        if not_finite > 0 {
-            cx.note(format!("{not_finite} samples were not finite and were transmitted as 0"));
-        }
+        self.waiting.sum_up(cx);
         self.link()?.stop();
         (self.is_ending, self.has_given_up, self.written) = (false, false, 0);
         Ok(())

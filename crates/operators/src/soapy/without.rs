@@ -18,6 +18,10 @@ pub(super) struct NoRadioRead {
 /// Stands for an error of a stream.
 pub(super) enum NoRadioError {}
 
+impl Drop for NoRadioStream {
+    fn drop(&mut self) {}
+}
+
 impl NoRadioStream {
     pub fn block(&self) -> usize {
         match *self {}
