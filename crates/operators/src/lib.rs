@@ -120,6 +120,8 @@
 //! | `tcp.source`, `tcp.source.complex` | → real, complex | receives samples over TCP: [`TcpSource`] |
 //! | `tcp.sink`, `tcp.sink.complex` | real, complex → | sends samples over TCP: [`TcpSink`] |
 //! | `rtl_tcp.source` | → complex | receives samples from an RTL-SDR receiver on another host: [`RtlTcpSource`] |
+//! | `soapy.source` | → complex | receives samples from a radio by SoapySDR: [`SoapySource`](soapy::SoapySource) |
+//! | `soapy.sink` | complex → | transmits samples with a radio by SoapySDR: [`SoapySink`](soapy::SoapySink) |
 //! | `audio.source` | → real, or `out0`, `out1`, ... | captures from a sound card: [`AudioSource`](sound::AudioSource) |
 //! | `audio.sink` | real, or `in0`, `in1`, ... → | plays on a sound card: [`AudioSink`](sound::AudioSink) |
 //! | `serial.source`, `serial.source.text`, `serial.source.bytes` | → real, text, bytes | receives from a serial port: [`SerialSampleSource`](buses::serial::SerialSampleSource) |
@@ -213,6 +215,7 @@ pub mod pocsag;
 pub mod rds;
 pub mod recording;
 mod sigmf;
+pub mod soapy;
 pub mod sound;
 pub mod spectral;
 mod squelch;
@@ -309,6 +312,7 @@ pub fn registry() -> Registry {
     modems::add_kinds(&mut registry);
     mqtt::add_kinds(&mut registry);
     camera::add_kinds(&mut registry);
+    soapy::add_kinds(&mut registry);
     sound::add_kinds(&mut registry);
     symbols::add_kinds(&mut registry);
     throttle::add_kinds(&mut registry);

@@ -13,6 +13,7 @@
 //! | [`file`](mod@file) | the identity of a file, kept while the file is held |
 //! | [`serial`] | serial ports in raw mode, with their old settings back afterwards |
 //! | `sound` | sound cards by ALSA, with the Cargo feature `alsa` |
+//! | `radio` | radios by SoapySDR, with the Cargo feature `soapy` |
 //! | [`can`] | frames of a CAN interface, with their times and the number of dropped ones |
 //! | [`video`] | frames of a camera, with their times, from the driver's buffers |
 //! | [`thread`] | the only place where threads are started; each has a name |
@@ -69,6 +70,8 @@ pub mod park;
 pub mod perf;
 pub mod policy;
 pub mod poll;
+#[cfg(feature = "soapy")]
+pub mod radio;
 pub mod rights;
 pub mod serial;
 pub mod shared;

@@ -21,6 +21,7 @@ mod network;
 mod noise;
 mod outputs;
 mod page;
+mod radio;
 mod report;
 mod saxpy;
 mod schema;

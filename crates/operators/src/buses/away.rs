@@ -38,6 +38,16 @@ impl DeviceAbsence {
         DeviceAbsence { patience_ns, away: None }
     }
 
+    /// Whether the device is away.
+    pub fn is_away(&self) -> bool {
+        self.away.is_some()
+    }
+
+    /// Whether the device is away, and the time to wait for it has passed.
+    pub fn is_over(&self) -> bool {
+        self.away.is_some_and(|(_, begun_ns)| real_ns() >= begun_ns.saturating_add(self.patience_ns))
+    }
+
     /// Makes no more attempts.
     pub fn end(&mut self) {
         self.away = None;

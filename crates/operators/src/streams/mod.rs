@@ -37,6 +37,7 @@ mod wire;
 
 pub use exec::{Exec, ExecCommand, ExecSink, ExecSource};
 pub use pipe::{FileSink, StdinSource, StdoutSink};
+pub(crate) use rtl_tcp::RateWatch;
 pub use rtl_tcp::{RtlTcpSource, TunerGain};
 pub use tcp::TcpSource;
 pub use tcp_sink::TcpSink;

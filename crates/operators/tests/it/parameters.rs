@@ -101,9 +101,10 @@ fn every_parameter_is_taken_or_refused() {
 fn trial(registry: &Registry, kind: &Kind, parameter: &str, value: &str, folder: &Path) -> Option<Trial> {
     let name = kind.name();
     let (inputs, outputs) = kind.ports();
-    let elsewhere = ["tcp", "udp", "link", "std", "load", "mode_s", "serial", "can.s", "mqtt", "audio"]
-        .iter()
-        .any(|begin| name.starts_with(begin));
+    let elsewhere =
+        ["tcp", "udp", "link", "std", "load", "mode_s", "serial", "can.s", "mqtt", "audio", "soapy"]
+            .iter()
+            .any(|begin| name.starts_with(begin));
     if elsewhere || inputs.is_empty() || parameter == "path" {
         return None;
     }

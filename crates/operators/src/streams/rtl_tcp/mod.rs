@@ -20,7 +20,7 @@ use onbeat_runtime::{
     Step, Value, operator,
 };
 use protocol::{HEADER, ServerHeader};
-use rate_watch::RateWatch;
+pub(crate) use rate_watch::RateWatch;
 use std::io::{ErrorKind, Read};
 
 /// Bytes of a sample: I and Q.

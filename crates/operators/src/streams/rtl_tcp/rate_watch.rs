@@ -14,7 +14,7 @@ const DELAY_S: f64 = 0.25;
 /// Samples on the way are missing as well, so the number of missing samples goes up and down. Its lowest
 /// value in a window grows only if samples were lost, or if the delay grew for good.
 #[derive(Debug, Default)]
-pub(super) struct RateWatch {
+pub(crate) struct RateWatch {
     rate_hz: f64,
     /// Time from which on arrivals count, and whether one has counted.
     from_ns: u64,
@@ -30,7 +30,7 @@ pub(super) struct RateWatch {
 
 /// Samples that are missing over a time.
 #[derive(Debug, PartialEq)]
-pub(super) struct Shortage {
+pub(crate) struct Shortage {
     pub samples: u64,
     /// Time over which they are missing, in seconds.
     pub over_s: f64,
