@@ -27,8 +27,8 @@ const MOST_BYTES_PER_SECOND: u64 = u32::MAX as u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WavFormat {
-    /// 16-bit integers, 32768 times the sample, so that what `wav.source` reads is written as it was. 1.0, one step
-    /// beyond the largest number, becomes 32767; samples beyond ±1 are clipped and counted.
+    /// 16-bit integers, 32768 times the sample, so that what `wav.source` reads is written as it was.
+    /// 1.0, one step beyond the largest number, becomes 32767; samples beyond ±1 are clipped and counted.
     #[default]
     I16,
     /// 32-bit floating point, unchanged.

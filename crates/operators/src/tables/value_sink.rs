@@ -23,11 +23,11 @@ use std::path::PathBuf;
 /// 1e-5 and from 1e16 on have an exponent. Numbers that are not finite are written as `NaN`, `inf` and
 /// `-inf`, and counted.
 ///
-/// To sort by time, a row is written once every input has a later value or has ended: an input without values
-/// holds the others back. Their values wait in their edges: if one input is slower, give the edges of the others
-/// a `capacity` for all values between two of its own, or their senders wait, and sources such as timers and
-/// sockets then skip and lose. The file is called "NAME.part" until it is complete. If the run fails, that file is
-/// left with the rows so far.
+/// To sort by time, a row is written once every input has a later value or has ended: an input without
+/// values holds the others back. Their values wait in their edges: if one input is slower, give the edges
+/// of the others a `capacity` for all values between two of its own, or their senders wait, and sources
+/// such as timers and sockets then skip and lose. The file is called "NAME.part" until it is complete. If
+/// the run fails, that file is left with the rows so far.
 ///
 /// [`ValueSink`](crate::ValueSink) takes one input and says the lowest, highest and last value at the end; it
 /// writes each value when it comes, or every n-th.

@@ -137,8 +137,8 @@ pub struct VideoControl {
 
 /// An open video device that captures pictures through one plane. Its calls do not wait for frames.
 ///
-/// Several programs can open a device; it is one program's from [`VideoStream::start`] on. Dropping it puts back
-/// the input and the settings that were changed through it; formats, sizes and rates stay.
+/// Several programs can open a device; it is one program's from [`VideoStream::start`] on. Dropping it puts
+/// back the input and the settings that were changed through it; formats, sizes and rates stay.
 #[derive(Debug)]
 pub struct VideoDevice {
     file: OwnedFd,

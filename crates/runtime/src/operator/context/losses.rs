@@ -1,5 +1,5 @@
-//! What operators report for the record: data that they lost although no setting permits it, figures that they
-//! measured, requests to the machine, links with other runs.
+//! What operators report for the record: data that they lost although no setting permits it, figures that
+//! they measured, requests to the machine, links with other runs.
 
 use super::Context;
 use crate::Error;
