@@ -1,6 +1,7 @@
 //! Checks of parameters. Every message names the parameter, its value, the limit and the fix.
 
 use onbeat_runtime::Error;
+use std::path::Path;
 
 /// Accepts a finite number.
 pub(crate) fn finite(name: &str, value: f64) -> Result<(), Error> {
@@ -50,6 +51,17 @@ pub(crate) fn below_half(
     Err(Error::new(format!(
         "`{name}` is {value_hz} Hz: it must be below {half} Hz, half of the {which} rate; {fix}"
     )))
+}
+
+/// Accepts a name that a file can have.
+pub(crate) fn file_name(name: &str, path: &Path, example: &str) -> Result<(), Error> {
+    let text = path.to_string_lossy();
+    let wrong = match text.as_ref() {
+        "" => "is empty",
+        text if text.contains('\0') => "has a 0 byte, which no file name can have",
+        _ => return Ok(()),
+    };
+    Err(Error::new(format!("`{name}`, {text:?}, {wrong}: give a path such as {example:?}")))
 }
 
 /// Accepts the sample rate of the input, in hertz.

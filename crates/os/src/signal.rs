@@ -12,6 +12,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_default};
@@ -22,15 +23,18 @@ use crate::thread;
 /// Signals that ask the process to end, unless it was started to ignore them.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
+/// The same signal again within this time is the same request: `timeout`, for one, sends its signal to the
+/// process and then to the process group. Nobody presses Ctrl-C twice so fast.
+const SAME_REQUEST: Duration = Duration::from_millis(50);
+
 /// Name of the thread that makes the calls.
 pub const THREAD_NAME: &str = "onbeat-signal";
 
 /// Calls `f` for every `SIGINT`, `SIGTERM` or `SIGHUP` until the guard is dropped, with the number of signals
 /// so far: 1 for the first. Signals that the process was started to ignore stay ignored.
 ///
-/// By convention, the first one asks for a clean end and the second one aborts. Signals of one kind that come
-/// faster than the thread wakes (tens of microseconds) can be seen as one; the kernel does not count them
-/// either.
+/// By convention, the first one asks for a clean end and the second one aborts. Signals of one kind within 50 ms
+/// count as one: some programs send theirs twice.
 ///
 /// If `f` panics, the thread ends and the next signal ends the process.
 ///
@@ -60,7 +64,13 @@ pub fn on_interrupt(f: impl Fn(u32) + Send + 'static) -> io::Result<InterruptGua
         // Dropped here, so that the default action returns as soon as the thread ends, after a panic too.
         let _listener = listener;
         let mut count = 0_u32;
-        for _signal in signals.forever() {
+        let mut last: Option<(i32, Instant)> = None;
+        for signal in signals.forever() {
+            let now = Instant::now();
+            let before = last.replace((signal, now));
+            if before.is_some_and(|(same, at)| same == signal && now - at < SAME_REQUEST) {
+                continue;
+            }
             count = count.saturating_add(1);
             f(count);
         }

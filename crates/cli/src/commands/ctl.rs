@@ -14,6 +14,7 @@ use crate::{stderr, views};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use onbeat::RunStatus;
+use onbeat::trace::replace::replace;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -76,20 +77,23 @@ fn ask(arguments: &CtlArguments, request: Value) -> Result<Value, CommandError> 
     })
 }
 
-/// Saves what an operator hands out. The file appears when it is complete.
+/// Saves what an operator hands out. The file appears when it is complete; a device or a pipe is written to.
 fn save(run: &CtlArguments, FetchArguments { operator, file }: &FetchArguments) -> Result<u8, CommandError> {
     let answer = ask(run, json!({ "command": "fetch", "operator": operator }))?;
     let bytes = answer["base64"].as_str().and_then(|text| BASE64_STANDARD.decode(text).ok());
     let bytes = bytes.ok_or_else(|| {
         CommandError::new("the answer has no data").help("use the same version of onbeat as the run")
     })?;
-    let cannot = |error: io::Error| CommandError::new(format!("cannot write {}: {error}", file.display()));
+    let cannot = |error: io::Error| CommandError::new(format!("cannot write {error}"));
     if file.as_os_str() == "-" {
-        return io::stdout().lock().write_all(&bytes).map(|()| 0).map_err(cannot);
+        let written = io::stdout().lock().write_all(&bytes).map(|()| 0);
+        return written.map_err(|error| CommandError::new(format!("cannot write to stdout: {error}")));
     }
-    let mut part = file.clone().into_os_string();
-    part.push(".part");
-    fs::write(&part, &bytes).and_then(|()| fs::rename(&part, file)).map_err(cannot)?;
+    replace(file, &bytes).map_err(cannot)?;
+    // It can be stdout by another name.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        return Ok(0);
+    }
     let kind = answer["media_type"].as_str().unwrap_or("data");
     output::to_stdout(&format!("{}: {} bytes, {kind}\n", file.display(), bytes.len()))?;
     Ok(0)

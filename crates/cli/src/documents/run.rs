@@ -57,8 +57,13 @@ fn head(record: &Record, facts: &RunFacts<'_>) -> Vec<String> {
     if result.outcome != Outcome::Failed {
         lines.push(result.reason.clone());
     }
-    if record.misses_total > 0 {
-        lines.push(format!("{} later than the limit", counted(record.misses_total, "message")));
+    let messages = record.paths.iter().map(|path| path.misses).fold(0, u64::saturating_add);
+    if messages > 0 {
+        lines.push(format!("{} later than the limit", counted(messages, "message")));
+    }
+    let steps = record.misses_total.saturating_sub(messages);
+    if steps > 0 {
+        lines.push(format!("{} later than the deadline", counted(steps, "step")));
     }
     if result.lost > 0 {
         lines.extend(losses(record));

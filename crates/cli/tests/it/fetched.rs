@@ -3,6 +3,7 @@
 use super::ctl::Running;
 use super::harness::{Place, until};
 use std::fs;
+use std::os::unix::fs::{FileTypeExt, symlink};
 
 /// A film of one frame, again and again, and a tap at its end.
 const VIEW: &str = r#"
@@ -35,7 +36,26 @@ fn the_latest_frame_is_saved() {
     );
     let png = fs::read(running.place.path("view.png")).expect("a file");
     assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
-    assert!(!running.place.path("view.png.part").exists());
+    // Links are followed, and what is not a file stays what it is.
+    let path = |name| running.place.path(name);
+    fs::write(path("target"), "before").expect("a file");
+    symlink(path("target"), path("link")).expect("a link");
+    fs::create_dir(path("folder")).expect("a folder");
+    let answer = running.ctl(&["fetch", "view", "link"]);
+    assert!(answer.status == Some(0) && fs::read(path("target")).expect("a file") == png, "{answer:?}");
+    let answer = running.ctl(&["fetch", "view", "folder"]);
+    assert!(answer.status == Some(1) && answer.stderr.contains("cannot write folder"), "{answer:?}");
+    let answer = running.ctl(&["fetch", "view", "/dev/null"]);
+    assert!(answer.status == Some(0) && answer.stdout.is_empty(), "{answer:?}");
+    let kind = fs::metadata("/dev/null").expect("it is there").file_type();
+    assert!(kind.is_char_device());
+    let names =
+        || fs::read_dir(path(".")).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    assert!(
+        names().all(|name| !name.to_string_lossy().contains(".tmp")),
+        "{:?}",
+        names().collect::<Vec<_>>()
+    );
     for (arguments, text) in [
         (["fetch", "film", "x.png"], "operator `film`: there is nothing to fetch from it"),
         (["fetch", "veiw", "x.png"], "there is no operator `veiw`: did you mean `view`?"),

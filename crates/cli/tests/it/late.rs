@@ -26,6 +26,17 @@ fn a_run_goes_on_where_that_is_said() {
     let answer = Place::new().onbeat(&["run", "late.toml", "--on-miss", "continue"]);
     assert_eq!(answer.status, Some(0), "{answer:#?}");
     assert!(answer.stdout.contains("5 messages later than the limit"), "{}", answer.stdout);
+    assert!(!answer.stdout.contains("later than the deadline"), "{}", answer.stdout);
+}
+
+#[test]
+fn late_messages_and_late_steps_are_apart() {
+    let arguments = ["run", "late.toml", "--on-miss", "continue", "--set", "end.deadline=1 ns"];
+    let answer = Place::new().onbeat(&arguments);
+    assert_eq!(answer.status, Some(0), "{answer:#?}");
+    for line in ["5 messages later than the limit", "5 steps later than the deadline"] {
+        assert!(answer.stdout.contains(line), "{line}: {}", answer.stdout);
+    }
 }
 
 #[test]

@@ -45,6 +45,21 @@ fn signals_are_counted() {
     assert!(status.is_none_or(|status| status.success()));
 }
 
+/// As `timeout` sends it: to the process, and at once to its group.
+#[test]
+fn a_signal_sent_twice_is_one_request() {
+    let status = in_own_process("a_signal_sent_twice_is_one_request", || {
+        let (_guard, counts) = listen();
+        for _ in 0..3 {
+            raise(SIGTERM).unwrap();
+        }
+        assert_eq!(counts.recv_timeout(WATCHDOG), Ok(1));
+        raise(SIGINT).unwrap();
+        assert_eq!(counts.recv_timeout(WATCHDOG), Ok(2));
+    });
+    assert!(status.is_none_or(|status| status.success()));
+}
+
 #[test]
 fn after_the_guard_a_signal_ends_the_process() {
     let status = in_own_process("after_the_guard_a_signal_ends_the_process", || {

@@ -113,6 +113,7 @@ macro_rules! port_parameters {
                 };
                 let (baud, data_bits, stop_bits) = (self.baud, self.data_bits, self.stop_bits);
                 let settings = SerialSettings { baud, data_bits, parity, stop_bits, flow };
+                check::file_name("port", &self.port, "/dev/ttyUSB0")?;
                 setup(folders.input(&self.port), settings, self.patience)
             }
         }
