@@ -33,8 +33,8 @@ pub const THREAD_NAME: &str = "onbeat-signal";
 /// Calls `f` for every `SIGINT`, `SIGTERM` or `SIGHUP` until the guard is dropped, with the number of signals
 /// so far: 1 for the first. Signals that the process was started to ignore stay ignored.
 ///
-/// By convention, the first one asks for a clean end and the second one aborts. Signals of one kind within 50 ms
-/// count as one: some programs send theirs twice.
+/// By convention, the first one asks for a clean end and the second one aborts. Signals of one kind within
+/// 50 ms count as one: some programs send theirs twice.
 ///
 /// If `f` panics, the thread ends and the next signal ends the process.
 ///

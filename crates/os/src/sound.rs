@@ -135,6 +135,7 @@ pub struct SoundStatus {
 pub struct SoundCard {
     pcm: PCM,
     settings: SoundSettings,
+    has_clock: bool,
     descriptors: Vec<pollfd>,
     /// Readable when one of `descriptors` is ready.
     ready: OwnedFd,
@@ -164,17 +165,23 @@ impl SoundCard {
         let settings = set_hardware(&pcm, asked)?;
         set_software(&pcm, way, &settings)?;
         let descriptors = pcm.get()?;
-        let ready = watch(&descriptors).map_err(|error| SoundError::System {
+        let (ready, has_clock) = watch(&descriptors).map_err(|error| SoundError::System {
             errno: error.raw_os_error().unwrap_or(0),
             during: "epoll_ctl",
             said: String::new(),
         })?;
-        Ok(SoundCard { pcm, settings, descriptors, ready })
+        Ok(SoundCard { pcm, settings, has_clock, descriptors, ready })
     }
 
     /// The settings in force.
     pub fn settings(&self) -> &SoundSettings {
         &self.settings
+    }
+
+    /// Whether samples take their time. They take none in ALSA's device `null`, and in files and conversions
+    /// before it: the delay that those tell makes no sense.
+    pub fn has_clock(&self) -> bool {
+        self.has_clock
     }
 
     /// Begins to capture, or to play what was written.
@@ -214,6 +221,15 @@ impl SoundCard {
             delay: status.get_delay(),
             at_ns: (at_ns > 0).then_some(at_ns),
         })
+    }
+
+    /// Moves frames through plugins, and returns how many can be read or written. The status of a plugin that
+    /// converts rates counts those only that were moved before.
+    ///
+    /// # Errors
+    /// What the library reports.
+    pub fn available(&self) -> Result<u64, SoundError> {
+        Ok(self.pcm.avail_update()?.max(0) as u64)
     }
 
     /// Reads whole frames. Returns their number.
@@ -308,8 +324,8 @@ fn set_software(pcm: &PCM, way: SoundUse, settings: &SoundSettings) -> Result<()
     Ok(pcm.sw_params(&software)?)
 }
 
-/// Makes a descriptor that is readable when one of these is ready.
-fn watch(descriptors: &[pollfd]) -> io::Result<OwnedFd> {
+/// Makes a descriptor that is readable when one of these is ready. Returns whether that may take time, too.
+fn watch(descriptors: &[pollfd]) -> io::Result<(OwnedFd, bool)> {
     let ready = epoll::create(CreateFlags::CLOEXEC)?;
     for one in descriptors {
         let mut flags = EventFlags::empty();
@@ -318,12 +334,12 @@ fn watch(descriptors: &[pollfd]) -> io::Result<OwnedFd> {
         // SAFETY: the device, from which the descriptor is, is open until the end of this function.
         let fd = unsafe { BorrowedFd::borrow_raw(one.fd) };
         match epoll::add(&ready, fd, EventData::new_u64(0), flags) {
-            // A file that never blocks, of a plugin without a device.
-            Err(Errno::PERM) => return Ok(eventfd(1, EventfdFlags::CLOEXEC)?),
+            // `/dev/null`, which never blocks: that of ALSA's plugin `null`, whatever is before it.
+            Err(Errno::PERM) => return Ok((eventfd(1, EventfdFlags::CLOEXEC)?, false)),
             added => added?,
         }
     }
-    Ok(ready)
+    Ok((ready, true))
 }
 
 /// Names of the devices here: those of hardware, and those of sound servers.

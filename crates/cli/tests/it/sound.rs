@@ -19,7 +19,11 @@ fn run(place: &Place, source: &str, sink: &str, more: &[&str]) -> Answer {
     let file = |name: &str| place.path(name).display().to_string();
     let cards = format!(
         "pcm.from {{ type file slave.pcm {{ type null }} file \"/dev/null\" infile \"{}\" format \"raw\" }}\n\
-         pcm.to {{ type file slave.pcm {{ type null }} file \"{}\" format \"raw\" }}\n",
+         pcm.to {{ type file slave.pcm {{ type null }} file \"{}\" format \"raw\" }}\n\
+         pcm.converted {{ type rate slave {{ pcm {{ type null }} rate 44100 }} }}\n\
+         pcm.absent {{ type absent }}\n\
+         pcm.two {{ type multi slaves.a {{ pcm {{ type null }} channels 2 }} \
+         bindings.0 {{ slave a channel 0 }} bindings.1 {{ slave a channel 1 }} }}\n",
         file("in.raw"),
         file("out.raw")
     );
@@ -60,14 +64,12 @@ mod with_sound {
         (0..count).map(|_| next()).collect()
     }
 
-    /// Those that are not silence: cards without a clock have any number of silent ones before and between.
-    fn sounds(bytes: &[u8], size: usize) -> Vec<u8> {
-        bytes
-            .chunks_exact(size)
-            .filter(|sample| sample.iter().any(|byte| *byte != 0))
-            .flatten()
-            .copied()
-            .collect()
+    /// Checks that a file has these bytes once, and nothing but a period of silence behind them.
+    fn is_played_once(place: &Place, sent: &[u8], period_bytes: usize, about: &str) {
+        let heard = fs::read(place.path("out.raw")).expect("what was played");
+        assert_eq!(heard.len(), sent.len() + period_bytes, "{about}");
+        assert!(heard.starts_with(sent), "{about}");
+        assert!(heard[sent.len()..].iter().all(|byte| *byte == 0), "{about}");
     }
 
     /// Integers of 16 bits, and of 24 bits in 3 bytes, pass through as they are.
@@ -79,11 +81,41 @@ mod with_sound {
             fs::write(place.path("in.raw"), &sent).expect("a file");
             let card = |name: &str| format!("device = \"{name}\", format = \"{format}\"");
             let answer = run(&place, &card("from"), &card("to"), &[]);
-            assert!(matches!(answer.status, Some(0 | 3)), "{answer:?}");
-            let heard = fs::read(place.path("out.raw")).expect("what was played");
-            let (heard, sent) = (sounds(&heard, bytes), sounds(&sent[..4800 * bytes], bytes));
-            assert!(heard == sent, "{format}: {} bytes of {}, {answer:?}", heard.len(), sent.len());
+            assert_eq!(answer.status, Some(0), "{answer:?}");
+            is_played_once(&place, &sent[..4800 * bytes], 240 * bytes, &format!("{format}: {answer:?}"));
         }
+    }
+
+    /// A file has no clock to be in step with: no delay is put right, and nothing is resampled.
+    #[test]
+    fn a_file_has_each_sample_once_whatever_is_asked_for() {
+        for more in ["adapt = true", "delay = \"15 ms\"", "delay = \"0 s\", adapt = true"] {
+            let place = Place::new();
+            let sent = noise(96_000);
+            fs::write(place.path("in.raw"), &sent).expect("a file");
+            let (source, sink) =
+                ("device = \"from\", format = \"S16_LE\"", "device = \"to\", format = \"S16_LE\"");
+            let answer = run(&place, source, &format!("{sink}, {more}"), &["--set", "output=results"]);
+            assert_eq!(answer.status, Some(0), "{answer:?}");
+            is_played_once(&place, &sent[..9600], 480, &format!("{more}: {answer:?}"));
+            let record = fs::read_to_string(place.path("results/sound.record.json")).expect("a record");
+            assert!(record.contains("to has no clock: samples are played as they come"), "{record}");
+            for figure in ["was put right", "resampl"] {
+                assert!(!record.contains(figure), "{more}: {figure} in {record}");
+            }
+        }
+    }
+
+    /// What such a device has is only known once it was moved through the conversion.
+    #[test]
+    fn a_device_behind_a_conversion_of_rates_gives_samples() {
+        let place = Place::new();
+        fs::write(place.path("in.raw"), noise(1000)).expect("a file");
+        let source = "device = \"converted\", format = \"S16_LE\"";
+        let answer = run(&place, source, "device = \"to\", format = \"S16_LE\"", &["--duration", "20s"]);
+        assert_eq!(answer.status, Some(0), "{answer:?}");
+        let heard = fs::read(place.path("out.raw")).expect("what was played");
+        assert_eq!(heard.len(), (4800 + 240) * 2, "{answer:?}");
     }
 
     #[test]
@@ -92,6 +124,19 @@ mod with_sound {
         fs::write(place.path("in.raw"), noise(100_000)).expect("a file");
         for (source, sink, expected) in [
             ("device = \"nobody\"", "device = \"to\"", "cannot open nobody: there is no such device"),
+            ("device = \"nobody\"", "device = \"to\"", "; ALSA says: "),
+            ("device = \"absent\"", "device = \"to\"", "libasound_module_pcm_absent.so"),
+            (
+                "device = \"two\"",
+                "device = \"to\"",
+                "set `channels` to one of these, or use `plug:two`, which converts",
+            ),
+            ("device = \"\"", "device = \"to\"", "`device` is \"\", empty: it must be"),
+            (
+                "device = \"a\\nb\"",
+                "device = \"to\"",
+                "`device` is \"a\\nb\", with the control character `\\n`: it must be",
+            ),
             (
                 "device = \"from\"",
                 "device = \"to\", sample_rate = 44100",

@@ -37,8 +37,8 @@ pub(super) enum MqttArrival<'a> {
     Message(Publication<'a>, bool),
     /// A message of ours was acknowledged.
     Acknowledged(u16),
-    /// The qualities of our subscriptions.
-    Granted(&'a [u8]),
+    /// The identifier of a SUBSCRIBE, and the qualities of its subscriptions.
+    Granted(u16, &'a [u8]),
     /// An answer to a PINGREQ: the broker has read all before it.
     Alive,
 }
@@ -213,7 +213,7 @@ impl MqttClient {
         Ok(Some(match self.read(&found)? {
             BrokerPacket::Publish(message) => MqttArrival::Message(message, found.is_cut),
             BrokerPacket::PubAck(id) => MqttArrival::Acknowledged(id),
-            BrokerPacket::SubAck(codes) => MqttArrival::Granted(codes),
+            BrokerPacket::SubAck(id, codes) => MqttArrival::Granted(id, codes),
             BrokerPacket::PingResp => MqttArrival::Alive,
             BrokerPacket::ConnAck { .. } => return Err(self.odd("a second answer to CONNECT")),
         }))
@@ -266,10 +266,6 @@ impl MqttClient {
     /// Waits for the broker, at most until a time on the run's clock, and keeps the connection alive.
     pub fn wait(&mut self, until_ns: u64, cx: &mut Context) -> Result<Step, Error> {
         let (now_ns, patience_ns) = (real_ns(), self.setup.patience_ns);
-        let answer_ns = if self.requests > 0 { self.asked_ns.saturating_add(patience_ns) } else { u64::MAX };
-        if now_ns >= answer_ns {
-            return Err(self.silent());
-        }
         // Three quarters of the time, so that a packet is there before the broker misses it. Also beside
         // other packets: the answer says that the broker has read them.
         let alive_ns = u64::from(self.setup.keep_alive_s) * 750_000_000;
@@ -281,6 +277,11 @@ impl MqttClient {
                 self.flush()?;
                 ping_ns = u64::MAX;
             }
+        }
+        // Behind the ping: it wants an answer, too.
+        let answer_ns = if self.requests > 0 { self.asked_ns.saturating_add(patience_ns) } else { u64::MAX };
+        if now_ns >= answer_ns {
+            return Err(self.silent());
         }
         let is_stuck = self.written < self.outgoing.len();
         let taken_ns = if is_stuck { self.sent_ns.saturating_add(patience_ns) } else { u64::MAX };

@@ -251,7 +251,10 @@ fn will(
 
 fn topics(topic: Option<String>, topics: Option<Vec<String>>) -> Result<Vec<String>, Error> {
     match (topic, topics) {
-        (Some(topic), None) => Ok(vec![topic]),
+        (Some(topic), None) => {
+            setup::check_filter("topic", &topic)?;
+            Ok(vec![topic])
+        }
         (None, Some(topics)) => Ok(topics),
         _ => Err(Error::new("give either `topic` or `topics`, such as `topic = \"home/+/temperature\"`")),
     }

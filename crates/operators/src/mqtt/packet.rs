@@ -39,8 +39,8 @@ pub(super) enum BrokerPacket<'a> {
     Publish(Publication<'a>),
     /// A message of ours has arrived.
     PubAck(u16),
-    /// Answer to SUBSCRIBE: a quality for each topic, or 128.
-    SubAck(&'a [u8]),
+    /// Answer to SUBSCRIBE: its identifier, and a quality for each topic, or 128.
+    SubAck(u16, &'a [u8]),
     /// Answer to PINGREQ.
     PingResp,
 }
@@ -100,7 +100,9 @@ pub(super) fn read(first: u8, rest: &[u8]) -> Result<BrokerPacket<'_>, Malformed
         (CONNACK, &[flags @ 0..=1, code]) => Ok(BrokerPacket::ConnAck { has_session: flags == 1, code }),
         (PUBLISH, _) => read_publish(first, rest).map(BrokerPacket::Publish),
         (PUBACK, &[high, low]) => Ok(BrokerPacket::PubAck(u16::from_be_bytes([high, low]))),
-        (SUBACK, [_, _, codes @ ..]) if !codes.is_empty() => Ok(BrokerPacket::SubAck(codes)),
+        (SUBACK, [high, low, codes @ ..]) if !codes.is_empty() => {
+            Ok(BrokerPacket::SubAck(u16::from_be_bytes([*high, *low]), codes))
+        }
         (PINGRESP, []) => Ok(BrokerPacket::PingResp),
         (CONNACK | PUBACK | SUBACK | PINGRESP, _) => Err("an answer of the wrong length"),
         _ => Err("a packet of a type that brokers do not send to such a client"),
@@ -118,11 +120,15 @@ fn read_publish(first: u8, rest: &[u8]) -> Result<Publication<'_>, Malformed> {
     let id = match (first >> 1) & 0b11 {
         0 => None,
         1 => {
-            let (id, payload) = rest.split_first_chunk().ok_or(CUT)?;
+            let (id, payload) = rest.split_first_chunk::<2>().ok_or(CUT)?;
             rest = payload;
-            Some(u16::from_be_bytes(*id)).filter(|id| *id != 0)
+            if *id == [0, 0] {
+                return Err("a message with QoS 1 and the identifier 0");
+            }
+            Some(u16::from_be_bytes(*id))
         }
-        _ => return Err("a message with QoS 2, which no subscription here asks for"),
+        2 => return Err("a message with QoS 2, which no subscription here asks for"),
+        _ => return Err("a message with QoS 3, which MQTT does not have"),
     };
     let (is_retained, is_duplicate) = (first & RETAIN != 0, first & DUPLICATE != 0);
     Ok(Publication { topic, id, is_retained, is_duplicate, payload: rest })

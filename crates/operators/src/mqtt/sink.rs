@@ -7,6 +7,7 @@ use super::payload::WritePayload;
 use super::setup::{MqttSetup, check_topic};
 use crate::streams::{is_over, over_at_ns};
 use onbeat_runtime::{Context, Ending, Error, Input, Merge, Operator, Ports, Step};
+use std::io::{PipeReader, pipe};
 
 // Units and reasons of losses.
 const MESSAGES: &str = "messages";
@@ -45,6 +46,8 @@ pub struct MqttSink<W: WritePayload> {
     unconfirmed: u64,
     before_ping: u64,
     has_given_up: bool,
+    /// A pipe at its end, until the step that it brings.
+    wake: Option<PipeReader>,
 }
 
 impl<W: WritePayload> MqttSink<W> {
@@ -64,7 +67,19 @@ impl<W: WritePayload> MqttSink<W> {
             unconfirmed: 0,
             before_ping: 0,
             has_given_up: false,
+            wake: None,
         })
+    }
+
+    /// Has a step come without a message: it connects, so that a wrong address or password is found then, and
+    /// the broker has the last will. Otherwise the first step would wait for the first message.
+    fn step_soon(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let (reader, writer) = pipe().map_err(|error| Error::with_source("cannot open a pipe", error))?;
+        drop(writer);
+        cx.readable(&reader)?;
+        self.input.keep(cx);
+        self.wake = Some(reader);
+        Ok(())
     }
 
     fn has_room(&self) -> bool {
@@ -126,7 +141,7 @@ impl<W: WritePayload> MqttSink<W> {
                 Some(MqttArrival::Message(..)) => {
                     return Err(self.client.odd("a message to a client without subscriptions"));
                 }
-                Some(MqttArrival::Granted(_)) => {
+                Some(MqttArrival::Granted(..)) => {
                     return Err(self.client.odd("an answer to a SUBSCRIBE that was never sent"));
                 }
             }
@@ -214,15 +229,18 @@ impl<W: WritePayload> Operator for MqttSink<W> {
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
-        self.client.start(cx)
+        self.client.start(cx)?;
+        self.step_soon(cx)
     }
 
     fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.count_cut(cx);
-        self.client.restart()
+        self.client.restart()?;
+        self.step_soon(cx)
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.wake = None;
         if self.has_given_up {
             return Ok(self.discard(cx));
         }
@@ -235,14 +253,17 @@ impl<W: WritePayload> Operator for MqttSink<W> {
             ClientOpening::New => self.go_on(cx),
             ClientOpening::Open => {}
         }
-        while self.has_room()
-            && let Some(message) = self.input.pop(cx)
-        {
-            self.publish(&message, cx);
+        // Of several edges, one may have messages that have to wait for another one.
+        let mut is_dry = false;
+        while !is_dry && self.has_room() {
+            match self.input.pop(cx) {
+                Some(message) => self.publish(&message, cx),
+                None => is_dry = true,
+            }
         }
         let is_sent = self.client.flush()?;
         let has_news = self.take_answers()?;
-        if (is_sent || has_news) && self.has_room() && !self.input.is_empty(cx) {
+        if !is_dry && (is_sent || has_news) && self.has_room() && !self.input.is_empty(cx) {
             return Ok(Step::Again);
         }
         if self.client.fill()? {

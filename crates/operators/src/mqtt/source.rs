@@ -100,9 +100,9 @@ impl<R: ReadPayload> MqttSource<R> {
             let (message, is_cut) = match self.client.next()? {
                 None => return Ok(false),
                 Some(MqttArrival::Message(message, is_cut)) => (message, is_cut),
-                Some(MqttArrival::Granted(codes)) => {
+                Some(MqttArrival::Granted(id, codes)) => {
                     let codes = codes.to_vec();
-                    self.granted(&codes, cx)?;
+                    self.granted(id, &codes, cx)?;
                     continue;
                 }
                 Some(MqttArrival::Alive) => continue,
@@ -138,8 +138,11 @@ impl<R: ReadPayload> MqttSource<R> {
     }
 
     /// Handles the answer to our SUBSCRIBE.
-    fn granted(&self, codes: &[u8], cx: &mut Context) -> Result<(), Error> {
+    fn granted(&self, id: u16, codes: &[u8], cx: &mut Context) -> Result<(), Error> {
         let topics = &self.wanted.topics;
+        if id != SUBSCRIPTION {
+            return Err(self.client.odd("an answer to a SUBSCRIBE that was never sent"));
+        }
         if codes.len() != topics.len() {
             return Err(self.client.odd("an answer to SUBSCRIBE with another number of topics"));
         }

@@ -150,7 +150,9 @@ impl SoundDevice {
             };
             let parameter = if *what == "format" { "format" } else { "channels" };
             return Error::new(format!(
-                "cannot use {name}: {error}: set `{parameter}` to one of these, or use `plug{name}`, which converts"
+                "cannot use {name}: {error}: set `{parameter}` to one of these{}",
+                converting(&name)
+                    .map_or_else(String::new, |plug| format!(", or use `{plug}`, which converts"))
             ));
         };
         let why = match *errno {
@@ -158,11 +160,15 @@ impl SoundDevice {
                 "you have no right to use sound cards: `sudo usermod -aG audio $USER` grants it from the next login on"
                     .to_string()
             }
-            errno if NOT_THERE.contains(&errno) => format!("there is no such device; {}", self.others()),
+            errno if NOT_THERE.contains(&errno) => {
+                // The first line has the cause, the others what follows from it.
+                let first = said.lines().find(|line| !line.trim().is_empty());
+                format!("there is no such device; {}{}", self.others(), says(first))
+            }
             BUSY => format!("it is busy: {}; close that program, or use the sound server: `default`", users()),
             _ => {
-                let last = said.lines().last().map(|line| format!("; ALSA says: {line}"));
-                format!("{error}{}", last.unwrap_or_default())
+                let last = said.lines().rfind(|line| !line.trim().is_empty());
+                format!("{error}{}", says(last))
             }
         };
         Error::new(format!("cannot open {name}: {why}"))
@@ -194,6 +200,24 @@ impl SoundDevice {
         let more = if left > 0 { format!(", and {left} more") } else { String::new() };
         format!("devices that can {what}: {}{more}", names.join(", "))
     }
+}
+
+/// A line of ALSA's library, if there is one, at the end of a message.
+fn says(line: Option<&str>) -> String {
+    line.map_or_else(String::new, |line| format!("; ALSA says: {}", line.trim()))
+}
+
+/// Name of a device with ALSA's conversions before it; `None` if they are there already.
+fn converting(name: &str) -> Option<String> {
+    if name.starts_with("plug:") || name.starts_with("plughw:") {
+        return None;
+    }
+    if name.starts_with("hw:") {
+        return Some(format!("plug{name}"));
+    }
+    // What has parameters of its own is quoted.
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    Some(if is_plain { format!("plug:{name}") } else { format!("plug:'{name}'") })
 }
 
 fn code(settings: &SoundSettings) -> Option<String> {
@@ -228,4 +252,28 @@ fn users() -> String {
         return "another program uses it".to_string();
     }
     format!("sound cards here are used by {}", users.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversions_are_named_as_alsa_names_them() {
+        for (name, expected) in [
+            ("hw:CARD=A,DEV=1", Some("plughw:CARD=A,DEV=1")),
+            ("multi", Some("plug:multi")),
+            ("sysdefault:CARD=A", Some("plug:'sysdefault:CARD=A'")),
+            ("plughw:0", None),
+            ("plug:multi", None),
+        ] {
+            assert_eq!(converting(name).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_alsa_has_not_said_is_left_out() {
+        assert_eq!(says(None), "");
+        assert_eq!(says(Some("open: Unknown PCM x ")), "; ALSA says: open: Unknown PCM x");
+    }
 }

@@ -193,10 +193,20 @@ fn whole_rate(rate: Hertz) -> Result<u32, Error> {
 impl SoundSetup {
     fn check(&self) -> Result<(), Error> {
         let name = &self.device;
-        if name.is_empty() || name.len() > MOST_NAME || name.chars().any(char::is_control) {
-            return Err(Error::new(
-                "`device` must be ALSA's name of a device, such as `default` or `hw:CARD=PCH,DEV=0`: `aplay -L` lists them",
-            ));
+        let wrong = if name.is_empty() {
+            Some("empty".to_string())
+        } else if name.len() > MOST_NAME {
+            Some(format!("{} bytes long, and {MOST_NAME} is the limit", name.len()))
+        } else {
+            let control = name.chars().find(|c| c.is_control());
+            control.map(|c| format!("with the control character `{}`", c.escape_debug()))
+        };
+        if let Some(wrong) = wrong {
+            return Err(Error::new(format!(
+                "`device` is \"{}\", {wrong}: it must be ALSA's name of a device, such as `default` or \
+                 `hw:CARD=PCH,DEV=0`: `aplay -L` lists them",
+                check::shown(name)
+            )));
         }
         check::within("channels", self.channels as f64, 1.0, 64.0, "choose a device with fewer")?;
         check::positive("period", self.period_s)?;

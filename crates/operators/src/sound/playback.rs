@@ -1,4 +1,4 @@
-//! Samples on their way to a loudspeaker. `summary` has the notes at the end.
+//! Samples on their way to a loudspeaker. `summary` has notes of corrections, and those at the end.
 
 mod summary;
 
@@ -64,6 +64,7 @@ struct Silence {
 pub(super) struct Playback {
     settings: SoundSettings,
     timeline: Timeline,
+    has_clock: bool,
     /// Controller and resampler, if clocks are kept in step.
     adapting: Option<(ClockServo, ClockStretch)>,
     state: CardState,
@@ -81,24 +82,33 @@ pub(super) struct Playback {
     /// Frames of the longest gap.
     longest: u64,
     corrected: u64,
+    /// Frames of silence that corrections have inserted.
+    inserted: u64,
     /// Corrections in succession.
     in_row: u32,
     lost: Lost,
 }
 
 impl Playback {
-    pub fn new(settings: SoundSettings, delay_s: Option<f64>, is_adapting: bool) -> Result<Self, Error> {
+    /// Without a clock, samples are played as they come.
+    pub fn new(
+        settings: SoundSettings,
+        delay_s: Option<f64>,
+        is_adapting: bool,
+        has_clock: bool,
+    ) -> Result<Self, Error> {
         let rate_hz = f64::from(settings.rate_hz);
         let ahead_s = delay_s.unwrap_or(f64::from(settings.buffer) / rate_hz / 2.0);
         let buffer_s = f64::from(settings.buffer) / rate_hz;
         // A drift is put right before the buffer is full or empty.
         let drift_s = (buffer_s - ahead_s).min(ahead_s).max(buffer_s / 8.0) / 2.0;
         let ns = |time_s: f64| (time_s * 1e9) as u64;
-        let adapting = is_adapting.then(|| ClockStretch::new(settings.channels as usize));
+        let adapting = (is_adapting && has_clock).then(|| ClockStretch::new(settings.channels as usize));
         let adapting = adapting.transpose()?.map(|stretch| (ClockServo::default(), stretch));
         Ok(Playback {
             settings,
             timeline: Timeline::new(rate_hz, ns(ahead_s), ns(JUMP_S.max(ahead_s / 2.0)), ns(drift_s)),
+            has_clock,
             waited: 0,
             adapting,
             state: CardState::Not,
@@ -110,6 +120,7 @@ impl Playback {
             underruns: 0,
             longest: 0,
             corrected: 0,
+            inserted: 0,
             in_row: 0,
             lost: Lost::default(),
         })
@@ -123,9 +134,22 @@ impl Playback {
         f64::from(self.settings.rate_hz)
     }
 
-    /// Whether the device sets the pace.
+    pub fn has_clock(&self) -> bool {
+        self.has_clock
+    }
+
+    /// Whether the device sets the pace, or nobody does.
     pub fn is_paced(&self) -> bool {
-        self.waited >= WAITED
+        !self.has_clock || self.waited >= WAITED
+    }
+
+    /// There is no delay to keep any more.
+    fn forget(&mut self) {
+        self.waited = WAITED;
+        self.timeline.forget();
+        if let Some((servo, _)) = &mut self.adapting {
+            *servo = ClockServo::default();
+        }
     }
 
     /// The next chunk has come. `has_waited`: it was there before the device, which was full, had taken the
@@ -136,7 +160,7 @@ impl Playback {
         }
         self.waited = if has_waited { self.waited + 1 } else { 0 };
         if self.is_paced() {
-            self.timeline.forget();
+            self.forget();
         }
     }
 
@@ -205,21 +229,14 @@ impl Playback {
         }
         self.in_row += 1;
         if self.in_row > WAITED {
-            self.waited = WAITED;
-            self.timeline.forget();
+            self.forget();
             cx.note("the delay that the device tells makes no sense: samples are played as they come");
             return Ok(FramePlacement::default());
         }
         if let Some((servo, _)) = &mut self.adapting {
             servo.set_again();
         }
-        self.corrected += 1;
-        if self.corrected <= NOTED {
-            let (at_ns, ms) = (cx.from_monotonic_ns(due_ns), error_ns as f64 / 1e6);
-            let at_s = at_ns.map_or(0.0, |at_ns| at_ns.saturating_sub(cx.start_ns()) as f64 / 1e9);
-            cx.note(format!("the delay was put right at {at_s:.3} s: it was {ms:+.2} ms wrong"));
-        }
-        cx.lose(placement.dropped, FRAMES, APART);
+        self.count_correction(placement, due_ns, error_ns, cx);
         Ok(placement)
     }
 

@@ -94,8 +94,17 @@ impl AudioSink {
         let due_ns = due_ns.map(|due_ns| due_ns.saturating_sub(rest_ns));
         self.has_rest = rest > 0;
         let is_paced = playback.is_paced() || due_ns.is_none();
-        if self.is_adapting && is_paced && !std::mem::replace(&mut self.has_noted, true) {
-            cx.note("`adapt` has no effect on samples that come as fast as there is room");
+        let has_clock = playback.has_clock();
+        let is_noted =
+            if has_clock { self.is_adapting && is_paced } else { self.is_adapting || due_ns.is_some() };
+        if is_noted && !std::mem::replace(&mut self.has_noted, true) {
+            let without =
+                "has no clock: samples are played as they come, and `delay` and `adapt` have no effect";
+            cx.note(if has_clock {
+                "`adapt` has no effect on samples that come as fast as there is room".to_string()
+            } else {
+                format!("{} {without}", self.device.name())
+            });
         }
         let placement = playback.place(count as u64, due_ns, &mut self.device, cx)?;
         let dropped = placement.dropped as usize;
@@ -158,7 +167,8 @@ impl Operator for AudioSink {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         let settings = self.device.start(cx)?;
-        self.playback = Some(Playback::new(settings, self.delay_s, self.is_adapting)?);
+        let has_clock = self.device.card()?.has_clock();
+        self.playback = Some(Playback::new(settings, self.delay_s, self.is_adapting, has_clock)?);
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use super::device::{SoundDevice, SoundOpening};
 use super::samples::unpack;
 use crate::check;
 use crate::lanes::{channel_outputs, one_or_all, show_outputs};
+use crate::streams::real_ns;
 use onbeat_os::sound::{SoundCode, SoundSettings, SoundState, SoundStatus, SoundUse};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Operator, Output, Pace, Ports, Rate, Step};
 
@@ -16,6 +17,11 @@ const STOPPED: &str = "the sound card stopped because its buffer was full (xrun)
                        on the path tells why, and more `periods` bridge more";
 const AWAY: &str = "not captured while the device was away";
 const ASLEEP: &str = "not captured while the machine slept";
+/// Waits in succession without samples, until their time counts: below a quarter of a period each, the device
+/// says that it is ready and is not, and is looked at by time.
+const WAITS: u32 = 8;
+/// Time from one such look to the next, at least.
+const LOOK_NS: u64 = 1_000_000;
 /// Notes of single overruns; later ones are only counted.
 const NOTED: u64 = 20;
 
@@ -44,6 +50,10 @@ pub struct AudioSource {
     xruns: u64,
     /// Frames of the longest overrun.
     longest: u64,
+    /// When the last samples came, and waits since then or since `waits_ns`, on CLOCK_MONOTONIC.
+    heard_ns: u64,
+    waits: u32,
+    waits_ns: u64,
 }
 
 impl AudioSource {
@@ -70,6 +80,9 @@ impl AudioSource {
             gap: None,
             xruns: 0,
             longest: 0,
+            heard_ns: 0,
+            waits: 0,
+            waits_ns: 0,
         })
     }
 
@@ -106,6 +119,7 @@ impl AudioSource {
             self.device.card()?.prepare().map_err(|error| self.device.gone(&error))?;
         }
         (self.is_started, self.taken) = (true, 0);
+        (self.heard_ns, self.waits) = (real_ns(), 0);
         self.device.card()?.start().map_err(|error| self.device.gone(&error))
     }
 
@@ -187,6 +201,7 @@ impl AudioSource {
             return Ok(false);
         }
         self.taken += count as u64;
+        (self.heard_ns, self.waits) = (at_ns, 0);
         if self.was_overwritten(count, status)? {
             self.chunks.clear();
             self.lost(count as u64, OVERRUN, cx);
@@ -216,6 +231,40 @@ impl AudioSource {
             output.push(cx, chunk)?;
         }
         Ok(true)
+    }
+
+    /// Returns a position like this one, with what has to be moved through plugins before it counts.
+    fn look_again(&mut self, before: (SoundStatus, u64)) -> Result<(SoundStatus, u64), Error> {
+        // The next status tells why there are none.
+        let available = self.device.card()?.available().unwrap_or(0);
+        if available <= before.0.available {
+            return Ok(before);
+        }
+        let (status, at_ns) = self.device.status()?;
+        Ok((SoundStatus { available: status.available.max(available), ..status }, at_ns))
+    }
+
+    /// Waits for samples.
+    fn wait(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        if self.waits == 0 {
+            self.waits_ns = real_ns();
+        }
+        self.waits += 1;
+        if self.waits <= WAITS {
+            return self.device.wait(None, cx);
+        }
+        let (now_ns, period_ns) = (real_ns(), self.ns(f64::from(self.settings.period)).unsigned_abs());
+        let is_spinning = now_ns.saturating_sub(self.waits_ns) < u64::from(WAITS) * period_ns / 4;
+        self.waits = 0;
+        if !is_spinning {
+            return self.device.wait(None, cx);
+        }
+        let patience_ns = self.device.setup.patience_ns;
+        if now_ns.saturating_sub(self.heard_ns) >= patience_ns {
+            let why = format!("it sent no samples for {} s", patience_ns as f64 / 1e9);
+            return Err(self.device.gone(why));
+        }
+        Ok(cx.look_again_in((period_ns / 2).max(LOOK_NS)))
     }
 
     /// Takes a chunk for each output; `false` if there is no room.
@@ -282,8 +331,11 @@ impl Operator for AudioSource {
         let room = self.chunks.iter().map(Chunk::capacity).min().unwrap_or(0);
         let count = room.min(self.settings.period as usize);
         if status.available < count as u64 {
+            (status, at_ns) = self.look_again((status, at_ns))?;
+        }
+        if status.available < count as u64 {
             self.chunks.clear();
-            return self.device.wait(None, cx);
+            return self.wait(cx);
         }
         self.send(count, &status, at_ns, cx)?;
         Ok(Step::Again)

@@ -1,10 +1,31 @@
-//! Notes at the end of a run.
+//! Notes of corrections, and notes at the end of a run.
 
-use super::{FRAMES, NOT_PLAYED, Playback};
+use super::{APART, FRAMES, FramePlacement, NOT_PLAYED, NOTED, Playback};
 use crate::format::Lost;
 use onbeat_runtime::{Context, Ending};
 
 impl Playback {
+    /// Counts frames that put the delay right, and notes the first of such events.
+    pub(super) fn count_correction(
+        &mut self,
+        FramePlacement { dropped, silence }: FramePlacement,
+        due_ns: u64,
+        error_ns: i64,
+        cx: &mut Context,
+    ) {
+        self.corrected += 1;
+        self.inserted += silence;
+        cx.lose(dropped, FRAMES, APART);
+        if self.corrected <= NOTED {
+            let (at_ns, ms) = (cx.from_monotonic_ns(due_ns), error_ns as f64 / 1e6);
+            let at_s = at_ns.map_or(0.0, |at_ns| at_ns.saturating_sub(cx.start_ns()) as f64 / 1e9);
+            cx.note(format!(
+                "the delay was put right at {at_s:.3} s: it was {ms:+.2} ms wrong ({dropped} frames were dropped, \
+                 {silence} frames of silence inserted)"
+            ));
+        }
+    }
+
     /// Tells of delays, clocks, underruns and clipped samples at the end of the run.
     pub fn sum_up(self, ending: Ending, name: &str, cx: &mut Context) {
         if ending == Ending::Failed {
@@ -17,7 +38,13 @@ impl Playback {
                 "{name}: samples were heard {mean:.3} ms after they were due ({least:.3} to {largest:.3} ms, means over 1 s)"
             ));
         }
-        if let Some((servo, _)) = &self.adapting {
+        if self.corrected > 0 {
+            cx.note(format!(
+                "{name}: the delay was put right {} times, with {} frames of silence; dropped frames are counted as lost",
+                self.corrected, self.inserted
+            ));
+        }
+        if let Some((servo, _)) = self.adapting.as_ref().filter(|_| !self.is_paced()) {
             let ppm = servo.correction() * 1e6;
             cx.measured("resampling ratio", 1.0 + servo.correction(), "1");
             cx.measured("clock difference", ppm, "ppm");

@@ -4,6 +4,7 @@
 
 mod broker;
 mod flow;
+mod idle;
 mod recipes;
 mod refusals;
 mod sink;
