@@ -3,6 +3,8 @@
 use super::harness::{Place, until};
 use std::fs;
 use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
 
 fn interrupt(child: &Child) {
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -59,6 +61,8 @@ fn the_second_one_ends_the_process() {
     interrupt(&child);
     let stopping = || fs::read_to_string(place.path("stderr.txt")).ok()?.contains("stopping").then_some(());
     until("it has heard", stopping).expect("it hears");
+    // At once, it would be the same request.
+    thread::sleep(Duration::from_millis(100));
     interrupt(&child);
     let answer = place.end(child);
     assert_eq!(answer.status, Some(130), "{answer:?}");
