@@ -91,7 +91,7 @@ fn check_arguments(name: &str, text: &str, example: &str) -> Result<(), Error> {
     if is_bad || pairs(text).any(|(key, value)| key.is_empty() || value.is_empty()) {
         return Err(Error::new(format!(
             "`{name}` is `{}`: it must be pairs of key and value, such as {example}",
-            text.escape_debug()
+            check::shown(text)
         )));
     }
     Ok(())
