@@ -72,7 +72,7 @@ impl RadioSetup {
         match texts.chain(self.gains.keys()).find(|text| is_bad(text)) {
             Some(text) => Err(Error::new(format!(
                 "`{}` cannot be a name or value of a radio: it has control characters, or more than {MOST_TEXT} bytes",
-                text.escape_debug().take(40).collect::<String>()
+                check::shown(text)
             ))),
             None => Ok(()),
         }

@@ -204,7 +204,7 @@ impl SoapySink {
                     self.waiting.wrote(count);
                     self.taken_ns = real_ns();
                     self.written += count as u64;
-                    let (_, since) = self.burst.get_or_insert((real_ns(), 0));
+                    let (_, since) = self.burst.get_or_insert((self.taken_ns, 0));
                     *since += count as u64;
                 }
                 Err(error) => return self.not_written(&error, cx),
