@@ -1,6 +1,6 @@
 //! Serial ports: raw mode at any rate, for one user at a time, with the old settings back afterwards.
 
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, open};
+use rustix::fs::{Access, FileType, FlockOperation, Mode, OFlags, flock, fstat, open};
 use rustix::io::Errno;
 use rustix::termios::{
     ControlModes, InputModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, isatty, tcflush,
@@ -141,10 +141,7 @@ impl SerialPort {
     pub fn open(path: &Path, settings: &SerialSettings) -> Result<Self, SerialError> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         // A file of another kind is not opened for writing.
-        let kind = FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode);
-        if kind != FileType::CharacterDevice {
-            return Err(SerialError::NotSerial);
-        }
+        Self::check_kind(path)?;
         let file = open(path, flags, Mode::empty())?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::CharacterDevice || !isatty(&file) {
             return Err(SerialError::NotSerial);
@@ -162,6 +159,21 @@ impl SerialPort {
         tcsetattr(&port.file, OptionalActions::Now, &wanted)?;
         port.obtained = read_back(&tcgetattr(&port.file)?);
         Ok(port)
+    }
+
+    /// Looks whether there is such a port, and whether this process may read and write it, without opening
+    /// it.
+    ///
+    /// # Errors
+    /// If that is not so.
+    pub fn look(path: &Path) -> Result<(), SerialError> {
+        Self::check_kind(path)?;
+        Ok(rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK)?)
+    }
+
+    fn check_kind(path: &Path) -> Result<(), SerialError> {
+        let kind = FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode);
+        if kind == FileType::CharacterDevice { Ok(()) } else { Err(SerialError::NotSerial) }
     }
 
     /// The port's modes with these settings.

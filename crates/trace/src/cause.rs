@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseClass {
-    /// A source waited for its data.
+    /// A source waited for its data, or the message for one of another source that was due later.
     InputLate,
     /// An operator computed for longer than its budget or its usual time, not counting time without a core.
     OwnCompute,

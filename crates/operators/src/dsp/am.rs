@@ -25,6 +25,8 @@ pub struct AmDemod {
     /// Weight of a new sample in the mean.
     part: f64,
     mean: f64,
+    /// The mean of the mean: what the sound leaves in it would distort the quotient.
+    level: f64,
     /// Samples in the mean, as long as it is that of all samples.
     count: f64,
     not_finite: u64,
@@ -49,11 +51,13 @@ impl AmDemod {
             return 0.0;
         }
         self.count += 1.0;
-        self.mean += (size - self.mean) * self.part.max(1.0 / self.count);
+        let part = self.part.max(1.0 / self.count);
+        self.mean += (size - self.mean) * part;
+        self.level += (self.mean - self.level) * part;
         let sound = size - self.mean;
         let sound = match self.normalise {
             false => sound,
-            true if self.mean > LEAST_CARRIER => sound / self.mean,
+            true if self.level > LEAST_CARRIER => sound / self.level,
             true => 0.0,
         };
         sound as f32
@@ -68,7 +72,7 @@ impl Kernel for AmDemod {
     fn start(&mut self, rate_hz: f64) -> Result<(), Error> {
         check::rate(rate_hz)?;
         self.rate_hz = rate_hz;
-        (self.mean, self.count) = (0.0, 0.0);
+        (self.mean, self.level, self.count) = (0.0, 0.0, 0.0);
         self.prepare()
     }
 

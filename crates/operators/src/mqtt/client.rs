@@ -1,5 +1,6 @@
 //! A connection with a broker, from the first call to its end, also over times without the broker.
 
+use super::claim::ClientClaim;
 use super::packet::{
     BrokerPacket, CONNACK_BYTE, Greeting, LONGEST_TEXT, Publication, is_grant, is_sign_of_life, read,
     write_disconnect, write_ping, write_puback,
@@ -47,6 +48,7 @@ pub(super) struct MqttClient {
     pub setup: MqttSetup,
     /// The identifier, known from the start on.
     pub id: String,
+    claim: Option<ClientClaim>,
     secret: Option<Vec<u8>>,
     line: TcpConnection,
     stage: ClientStage,
@@ -78,6 +80,7 @@ impl MqttClient {
         Ok(MqttClient {
             setup,
             id: String::new(),
+            claim: None,
             secret: None,
             line,
             stage: ClientStage::Calling,
@@ -106,6 +109,8 @@ impl MqttClient {
                 id
             }
         };
+        self.claim = None;
+        self.claim = Some(ClientClaim::take(&self.setup.broker, &self.id)?);
         self.secret = self.setup.secret()?;
         self.call()
     }
@@ -312,6 +317,7 @@ impl MqttClient {
     pub fn hang_up(&mut self) {
         self.stage = ClientStage::Calling;
         self.line.hang_up();
+        self.claim = None;
     }
 
     fn limit(&self) -> String {

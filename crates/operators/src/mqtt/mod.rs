@@ -5,11 +5,13 @@
 //! | `packet` | packets of MQTT 3.1.1 |
 //! | `packet_buffer` | splits received bytes into packets |
 //! | `setup`, `refusal` | what a client says of itself, and what a broker refuses |
+//! | `claim` | identifiers in use |
 //! | `client` | a connection, also over times without the broker |
 //! | `in_flight` | messages that were not acknowledged |
 //! | `payload` | messages as payloads |
 //! | `source`, `sink` | the operators |
 
+mod claim;
 mod client;
 mod in_flight;
 mod packet;

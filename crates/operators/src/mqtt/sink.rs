@@ -5,9 +5,8 @@ use super::in_flight::InFlight;
 use super::packet::{frame, is_publish, write_publish};
 use super::payload::WritePayload;
 use super::setup::{MqttSetup, check_topic};
-use crate::streams::{is_over, over_at_ns};
+use crate::streams::{connect_at_once, is_over, over_at_ns};
 use onbeat_runtime::{Context, Ending, Error, Input, Merge, Operator, Ports, Step};
-use std::io::{PipeReader, pipe};
 
 // Units and reasons of losses.
 const MESSAGES: &str = "messages";
@@ -46,8 +45,6 @@ pub struct MqttSink<W: WritePayload> {
     unconfirmed: u64,
     before_ping: u64,
     has_given_up: bool,
-    /// A pipe at its end, until the step that it brings.
-    wake: Option<PipeReader>,
 }
 
 impl<W: WritePayload> MqttSink<W> {
@@ -67,19 +64,7 @@ impl<W: WritePayload> MqttSink<W> {
             unconfirmed: 0,
             before_ping: 0,
             has_given_up: false,
-            wake: None,
         })
-    }
-
-    /// Has a step come without a message: it connects, so that a wrong address or password is found then, and
-    /// the broker has the last will. Otherwise the first step would wait for the first message.
-    fn step_soon(&mut self, cx: &mut Context) -> Result<(), Error> {
-        let (reader, writer) = pipe().map_err(|error| Error::with_source("cannot open a pipe", error))?;
-        drop(writer);
-        cx.readable(&reader)?;
-        self.input.keep(cx);
-        self.wake = Some(reader);
-        Ok(())
     }
 
     fn has_room(&self) -> bool {
@@ -230,17 +215,18 @@ impl<W: WritePayload> Operator for MqttSink<W> {
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.client.start(cx)?;
-        self.step_soon(cx)
+        connect_at_once(cx);
+        Ok(())
     }
 
     fn restart(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.count_cut(cx);
         self.client.restart()?;
-        self.step_soon(cx)
+        connect_at_once(cx);
+        Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
-        self.wake = None;
         if self.has_given_up {
             return Ok(self.discard(cx));
         }

@@ -62,6 +62,11 @@ impl SoundDevice {
         Ok(settings)
     }
 
+    /// Looks whether the device could be used now.
+    pub fn look(&self) -> Result<(), Error> {
+        self.take().map(drop).map_err(|error| self.cannot_open(&error))
+    }
+
     /// Closes the device after a failed step. The next steps open it again.
     pub fn restart(&mut self) {
         self.card = None;

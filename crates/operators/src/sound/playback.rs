@@ -252,6 +252,13 @@ impl Playback {
         self.bytes.resize(bytes, 0);
     }
 
+    /// Appends what the resampler still holds, after the last frames.
+    pub fn append_rest(&mut self) -> Result<(), Error> {
+        let held = self.adapting.as_ref().map_or(0, |(_, stretch)| stretch.held_frames());
+        let silence = vec![0.0; held * self.settings.channels as usize];
+        if held == 0 { Ok(()) } else { self.append(&silence) }
+    }
+
     fn make_room(&mut self) {
         if self.done == self.bytes.len() {
             self.clear();

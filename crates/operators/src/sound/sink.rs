@@ -122,6 +122,7 @@ impl AudioSink {
         let Some(playback) = &mut self.playback else { return Ok(Step::Done) };
         let is_first = !std::mem::replace(&mut self.is_finishing, true);
         if is_first && !playback.is_idle() {
+            playback.append_rest()?;
             // Behind the last sample the device would repeat old ones.
             playback.silence(u64::from(playback.settings().period));
         }
@@ -163,6 +164,10 @@ fn wrong_rate(rate_hz: f64, device_hz: f64) -> Error {
 impl Operator for AudioSink {
     fn ports(&mut self, p: &mut Ports) {
         show_inputs(p, &mut self.input, &mut self.inputs);
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.device.look()
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {

@@ -286,6 +286,10 @@ impl Operator for AudioSource {
         show_outputs(p, &mut self.out, &mut self.outputs);
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.device.look()
+    }
+
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.settings = self.device.start(cx)?;
         self.prepare();

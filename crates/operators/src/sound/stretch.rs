@@ -35,6 +35,11 @@ impl ClockStretch {
         Ok(ClockStretch { resampler, channels, out })
     }
 
+    /// Frames that have come and of which nothing has gone out: the delay of the filter.
+    pub fn held_frames(&self) -> usize {
+        TAPS / 2
+    }
+
     /// Resamples up to [`BLOCK`] frames to `1 + correction` times as many. The ratio glides there from the
     /// one before.
     pub fn process(&mut self, frames: &[f32], correction: f64) -> Result<&[f32], Error> {
@@ -55,6 +60,20 @@ impl ClockStretch {
 mod tests {
     use super::*;
     use std::f64::consts::TAU;
+
+    /// The last frame is heard after as much silence as the resampler says.
+    #[test]
+    fn the_last_frame_comes_out() {
+        let mut stretch = ClockStretch::new(1).unwrap();
+        let mut frames = vec![0.0; 500];
+        frames[499] = 1.0;
+        let mut out = stretch.process(&frames, 0.0).unwrap().to_vec();
+        assert!(out.iter().all(|x| x.abs() < 0.5), "{out:?}");
+        let rest = vec![0.0; stretch.held_frames()];
+        out.extend_from_slice(stretch.process(&rest, 0.0).unwrap());
+        let peak = out.iter().position(|x| *x > 0.99).expect("the last frame");
+        assert_eq!((out.len(), peak), (500 + rest.len(), 499 + rest.len()));
+    }
 
     /// A tone of 1 kHz through a ratio of 1 + 100 ppm stays a tone: the residue is below -100 dB.
     #[test]

@@ -112,6 +112,12 @@ pub(crate) enum Opening {
     GivenUp,
 }
 
+/// Has a sink stepped without a message, in its start: it connects, so that a wrong address or password is
+/// found then, and not when the first message comes.
+pub(crate) fn connect_at_once(cx: &mut Context) {
+    cx.until(cx.now_ns());
+}
+
 impl TcpConnection {
     pub fn new(peer: TcpPeer) -> Self {
         TcpConnection {

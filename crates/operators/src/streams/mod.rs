@@ -48,7 +48,7 @@ pub use udp_sink::UdpSink;
 pub use connection::{Framing, TcpPeer};
 
 pub(crate) use address::{check_address, time_ns};
-pub(crate) use connection::{Opening, TcpConnection};
+pub(crate) use connection::{Opening, TcpConnection, connect_at_once};
 pub(crate) use datagrams::obtained_buffer;
 pub(crate) use line_buffer::LineBuffer;
 pub(crate) use patience::{is_over, on_clock_ns, over_at_ns, real_ns, usual, usual_ns};

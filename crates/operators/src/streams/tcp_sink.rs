@@ -1,7 +1,7 @@
 //! Sends samples over TCP.
 
 use super::address::time_ns;
-use super::connection::{Framing, LENGTH, Opening, TcpConnection, TcpPeer};
+use super::connection::{Framing, LENGTH, Opening, TcpConnection, TcpPeer, connect_at_once};
 use super::patience::{is_over, on_clock_ns, over_at_ns, real_ns, usual};
 use super::wire::WireCodec;
 use crate::format::{FileSample, SampleFormat};
@@ -262,10 +262,12 @@ impl<T: FileSample> Operator for TcpSink<T> {
         p.input("in", &mut self.input);
     }
 
-    fn start(&mut self, _: &mut Context) -> Result<(), Error> {
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         // Once more after a restart.
         (self.said_end, self.shut, self.lost) = (false, false, None);
-        self.line.start()
+        self.line.start()?;
+        connect_at_once(cx);
+        Ok(())
     }
 
     fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {

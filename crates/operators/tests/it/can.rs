@@ -150,4 +150,6 @@ fn a_missing_interface_is_said() {
         said.contains("cannot open nocan0") && (said.contains("modprobe") || said.contains("vcan")),
         "{said}"
     );
+    let looked = registry().operator("can.source", "interface = \"nocan0\"").unwrap().check().unwrap_err();
+    assert!(said.contains(&looked.to_string()), "{looked}");
 }

@@ -39,6 +39,8 @@ fn a_chip_that_is_not_there_is_named() {
     let error = Trial::kind(&registry(), "gpio.source", parameters).keep::<f64>("out").failure();
     let text = "cannot use line 3 of /dev/gpiochip987: there is no /dev/gpiochip987; ";
     assert!(error.contains(text), "{error}");
+    let looked = registry().operator("gpio.source", parameters).unwrap().check().unwrap_err();
+    assert!(error.contains(&looked.to_string()), "{looked}");
     let trial = Trial::kind(&registry(), "gpio.sink", "line = \"no such line here\"");
     let error = trial.feed("in", Feed::messages(vec![1.0])).failure();
     let text = "cannot use line no such line here: no line has this name; `gpioinfo` lists all; ";

@@ -7,7 +7,7 @@ use onbeat_operators::buses::serial::{
 };
 use onbeat_operators::registry;
 use onbeat_runtime::testing::{Feed, Trial};
-use onbeat_runtime::{OnError, Restart, Then};
+use onbeat_runtime::{OnError, Operator, Restart, Then};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -297,6 +297,10 @@ fn what_a_port_refuses_is_said() {
     ] {
         let said = Trial::new(SerialTextSource::new(setup(path), 100)).failure();
         assert!(said.contains(expected) && said.contains("serial port"), "{said}");
+        // `onbeat check` does not open what is a device.
+        let looked = SerialTextSource::new(setup(path), 100).check().err().map(|error| error.to_string());
+        assert_eq!(looked.is_none(), path == Path::new("/dev/null"), "{looked:?}");
+        assert!(looked.is_none_or(|looked| said.contains(&looked)), "{said}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
 }

@@ -8,6 +8,9 @@ use std::cmp::Reverse;
 /// Largest number of parts that a sentence names. The others are summed up.
 const NAMED: usize = 3;
 
+/// Detail of a wait for a message of another source that was not due earlier.
+pub(super) const DUE_LATER: &str = "due later";
+
 /// Writes a verdict as a sentence, such as "message 8121 of iq → audio was 412 µs late: demod was kept off
 /// core 1 for 391 µs by kworker/1:2 (o:0), ...; 7 µs unexplained".
 ///
@@ -71,6 +74,9 @@ pub(super) fn phrase(part: &Part) -> String {
         }
         CauseClass::DownstreamFull => {
             format!("{operator} was held for {took} by the full edge {name}{in_brackets}")
+        }
+        CauseClass::InputLate if detail.as_deref() == Some(DUE_LATER) => {
+            format!("it waited {took} for a message of {name}, which was due that much later")
         }
         CauseClass::InputLate => format!("source {name} waited {took} for its data{in_brackets}"),
         CauseClass::OwnCompute if detail.as_deref() == Some("as usual") => {

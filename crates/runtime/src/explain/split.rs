@@ -162,7 +162,8 @@ impl WindowPiece<'_, '_> {
             sums.took.add(self.what(CauseClass::Unexplained, "", None), at.end - at.start);
             return;
         };
-        let mut now_ns = at.start;
+        let mut now_ns = self.until_due(at, &mut sums.took);
+        let at = &(now_ns..at.end);
         for (wait, during) in self.lock_waits(thread, at) {
             self.split_unlocked(thread, now_ns..during.start, sums);
             self.in_lock_wait(thread, wait, during.clone(), &mut sums.took);

@@ -82,6 +82,9 @@ pub trait Operator: Any + Send {
 
     /// Opens files and sockets and allocates memory, before the first step. The default does nothing.
     ///
+    /// An operator with inputs is stepped when a message comes. If it has something to do before, such as
+    /// calling a server, it sets an alarm here: `cx.until(cx.now_ns())`.
+    ///
     /// # Errors
     /// An error keeps the run from starting. Operators that were started are stopped.
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {

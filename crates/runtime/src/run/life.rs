@@ -206,12 +206,14 @@ pub(super) fn start(
 fn start_operators(worker: &mut Worker, cx: &mut Context, control: &Control) -> usize {
     for operator in 0..worker.operators.len() {
         cx.current = operator as u32;
+        worker.forget_alarm(cx);
         worker.slot.enter(cx.current | within::START);
         if let Err((what, text)) = guarded(|| worker.operators[operator].start(cx)) {
             fail(worker, cx, control, operator, what, format!("cannot start: {text}"));
             worker.slot.exit();
             return operator;
         }
+        worker.set_first_alarm(cx, operator as u32);
     }
     worker.slot.exit();
     worker.operators.len()

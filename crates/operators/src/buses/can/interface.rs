@@ -49,6 +49,11 @@ impl CanInterface {
         Ok(())
     }
 
+    /// Looks whether the interface is there and up.
+    pub fn look(&self) -> Result<(), Error> {
+        CanSocket::open(&self.name, &self.reception).map(drop).map_err(|error| self.cannot_open(&error))
+    }
+
     /// Closes the interface after a failed step. The next steps open it again.
     pub fn restart(&mut self) {
         self.socket = None;

@@ -84,6 +84,10 @@ impl Operator for CanSink {
         p.input("in", &mut self.input);
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.interface.look()
+    }
+
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.interface.start(cx)
     }

@@ -169,6 +169,10 @@ impl Operator for CanSource {
         p.output("out", &mut self.out);
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.interface.look()
+    }
+
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.interface.start(cx)?;
         self.prepare(cx)

@@ -141,6 +141,18 @@ impl GpioLine {
         builder.request().map_err(|error| self.refused(&chip, offset, &error))
     }
 
+    /// Looks whether the line is there and free.
+    pub fn look(&self) -> Result<(), Error> {
+        let (path, offset) = self.find()?;
+        let chip = Chip::from_path(&path).map_err(|error| self.no_chip(&path, &error))?;
+        let info = chip.line_info(offset).map_err(|error| self.refused(&path, offset, &error))?;
+        if !info.used {
+            return Ok(());
+        }
+        let busy = std::io::Error::from(Errno::BUSY);
+        Err(self.refused(&path, offset, &busy.into()))
+    }
+
     /// The chip's path, and the number of the line.
     fn find(&self) -> Result<(PathBuf, u32), Error> {
         match (&self.chip, self.offset, &self.name) {

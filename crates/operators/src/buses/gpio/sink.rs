@@ -102,6 +102,10 @@ fn level(is_active: bool) -> Value {
 
 #[operator]
 impl Operator for GpioSink {
+    fn check(&self) -> Result<(), Error> {
+        self.which.look()
+    }
+
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         self.request = Some(self.open()?);
         Ok(())

@@ -159,6 +159,10 @@ impl GpioSource {
 
 #[operator]
 impl Operator for GpioSource {
+    fn check(&self) -> Result<(), Error> {
+        self.which.look()
+    }
+
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         let request = self.open()?;
         self.begin(request)

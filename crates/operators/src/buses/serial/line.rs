@@ -3,7 +3,7 @@
 use super::super::away::{Attempt, DeviceAbsence};
 use super::shared::{LeaseError, PortLease, PortUse};
 use crate::streams::usual_ns;
-use onbeat_os::serial::{LineErrors, SerialError, SerialSettings};
+use onbeat_os::serial::{LineErrors, SerialError, SerialPort, SerialSettings};
 use onbeat_runtime::{Context, Error, Step};
 use onbeat_trace::record::Obtained;
 use std::fmt::Display;
@@ -74,6 +74,12 @@ impl SerialLine {
             obtained: obtained.to_string(),
             reason: differs(&asked, &obtained),
         })
+    }
+
+    /// Looks whether the device is there and may be used. It does not open it: that would reset boards which
+    /// hang on its control lines.
+    pub fn look(&self) -> Result<(), Error> {
+        SerialPort::look(&self.setup.path).map_err(|error| self.cannot_open(&LeaseError::Port(error)))
     }
 
     /// Closes the device after a failed step. The next steps open it again.

@@ -180,6 +180,10 @@ impl Operator for SerialSampleSink {
         p.input("in", &mut self.input);
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.writer.line.look()
+    }
+
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.writer.start(cx)
     }
@@ -222,6 +226,10 @@ impl SerialByteSink {
 impl Operator for SerialByteSink {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input);
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.writer.line.look()
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
@@ -289,6 +297,10 @@ impl SerialTextSink {
 impl Operator for SerialTextSink {
     fn ports(&mut self, p: &mut Ports) {
         p.input("in", &mut self.input).many(Merge::Ordered);
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.writer.line.look()
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {

@@ -68,6 +68,10 @@ impl Operator for SerialSampleSource {
         (self.rate_hz > 0.0).then_some(self.rate_hz)
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.line.look()
+    }
+
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
         self.line.start(cx)
     }
@@ -125,6 +129,10 @@ impl SerialByteSource {
 impl Operator for SerialByteSource {
     fn ports(&mut self, p: &mut Ports) {
         p.output("out", &mut self.out);
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.line.look()
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
@@ -221,6 +229,10 @@ impl SerialTextSource {
 impl Operator for SerialTextSource {
     fn ports(&mut self, p: &mut Ports) {
         p.output("out", &mut self.out);
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.line.look()
     }
 
     fn start(&mut self, cx: &mut Context) -> Result<(), Error> {

@@ -3,7 +3,9 @@
 use super::{accept, failure, packet, subscriber, welcome};
 use onbeat_operators::registry;
 use onbeat_runtime::testing::Trial;
+use onbeat_runtime::{Graph, Options};
 use std::io::{Read, Write};
+use std::net::TcpListener;
 
 #[test]
 fn refusals_name_what_was_said_and_the_fix() {
@@ -177,4 +179,24 @@ fn wrong_parameters_are_refused() {
         let said = Trial::kind(&registry(), "mqtt.source", &text).failure();
         assert!(said.contains(expected), "{said}");
     }
+}
+
+/// Two clients by one identifier would put each other off, again and again.
+#[test]
+fn two_operators_by_one_identifier_are_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let broker = listener.local_addr().unwrap();
+    let kind = |kind, more: &str| {
+        let text = format!("broker = \"{broker}\"\ntopic = \"t\"\nclient_id = \"me\"\n{more}");
+        registry().operator(kind, &text).unwrap()
+    };
+    let mut graph = Graph::new("two");
+    graph.add_boxed("first", "mqtt.source", kind("mqtt.source", ""));
+    graph.add_boxed("second", "mqtt.sink", kind("mqtt.sink", ""));
+    graph.connect_names("first", "second");
+    let said = graph.run(&Options::default()).err().unwrap().to_string();
+    let expected = format!(
+        "`client_id` is `me`, and another operator is known to {broker} by it: the two would put each other off"
+    );
+    assert!(said.contains(&expected), "{said}");
 }

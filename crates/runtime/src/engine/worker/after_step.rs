@@ -174,6 +174,19 @@ impl Worker {
         }
     }
 
+    /// Forgets the alarm of the last step, before an operator starts.
+    pub fn forget_alarm(&self, cx: &mut Context) {
+        (cx.waiting.until_ns, cx.waiting.is_armed) = (NEVER, false);
+    }
+
+    /// Has an operator stepped, with or without messages, when the alarm goes off that its start has set.
+    pub fn set_first_alarm(&mut self, cx: &mut Context, operator: u32) {
+        if cx.waiting.until_ns != NEVER && !self.nodes[operator as usize].source {
+            self.keep_inputs(cx, operator);
+            self.rest(cx, operator);
+        }
+    }
+
     /// Has an operator stepped that waited in a step for a time or a descriptor, whatever its conditions say.
     pub(super) fn step_again(&mut self, cx: &mut Context, operator: u32) {
         self.nodes[operator as usize].awaits_descriptor = false;

@@ -99,6 +99,7 @@ impl Worker {
     pub(super) fn restart(&mut self, cx: &mut Context, operator: u32) -> Result<(), Failure> {
         (cx.current, cx.next, cx.popped) = (operator, NONE, 0);
         self.slot.enter(operator);
+        self.forget_alarm(cx);
         self.operators[operator as usize]
             .restart(cx)
             .map_err(|error| Failure::Operator(operator, Error::new(format!("cannot restart: {error}"))))?;
@@ -118,6 +119,7 @@ impl Worker {
             self.schedule(cx, operator);
         }
         cx.meet(operator);
+        self.set_first_alarm(cx, operator);
         self.resume_chain(cx, operator);
         Ok(())
     }

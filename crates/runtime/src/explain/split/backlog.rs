@@ -325,5 +325,6 @@ fn slice(step: &Span, at: Range<u64>, run: bool) -> Slice {
         held: Vec::new(),
         source: step.source,
         sequence: step.sequence,
+        due_ns: 0,
     }
 }

@@ -2,7 +2,8 @@
 
 use super::backlog::BehindStep;
 use super::slices::Slice;
-use super::{SliceSums, What, WindowPiece};
+use super::{SliceSums, Took, What, WindowPiece};
+use crate::explain::sentence::DUE_LATER;
 use onbeat_trace::{CauseClass, OffCpu};
 use std::ops::Range;
 
@@ -137,6 +138,18 @@ impl WindowPiece<'_, '_> {
         let facts = self.case.operators.get(self.slice.operator as usize)?;
         let is_so = facts.is_source && facts.awaits_descriptors && !self.slice.run;
         is_so.then(|| self.what(CauseClass::SocketWait, &*facts.name, core))
+    }
+
+    /// Adds the time that the message waited for one of another source that was due later. Returns its end.
+    pub(super) fn until_due(&self, at: &Range<u64>, took: &mut Took) -> u64 {
+        let due_ns = self.slice.due_ns.clamp(at.start, at.end);
+        if self.slice.run || !self.is_source() || due_ns == at.start {
+            return at.start;
+        }
+        let detail = Some(DUE_LATER.to_owned());
+        let what = What { detail, ..self.what(CauseClass::InputLate, self.operator_name(), None) };
+        took.add(what, due_ns - at.start);
+        due_ns
     }
 
     pub(super) fn is_source(&self) -> bool {

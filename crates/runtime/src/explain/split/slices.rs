@@ -17,6 +17,8 @@ pub(super) struct Slice {
     pub held: Vec<(u32, Range<u64>)>,
     pub source: u32,
     pub sequence: u64,
+    /// Time before which the step of a source had nothing to do: the due time of what it sends.
+    pub due_ns: u64,
 }
 
 /// Cuts a time by the steps of the route.
@@ -34,6 +36,7 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
             held: Vec::new(),
             source: span.source,
             sequence: span.sequence,
+            due_ns: if span.due_ns == Span::NO_DUE { 0 } else { span.due_ns },
         };
         if now_ns < start_ns {
             let held = held(case, span.operator, &(now_ns..start_ns));
@@ -50,8 +53,16 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
             way.last().map_or((u32::MAX, u32::MAX, u32::MAX, 0), |span| {
                 (span.worker, span.operator, span.source, span.sequence)
             });
-        let held = Vec::new();
-        slices.push(Slice { at: now_ns..to_ns, worker, operator, run: false, held, source, sequence });
+        slices.push(Slice {
+            at: now_ns..to_ns,
+            worker,
+            operator,
+            run: false,
+            held: Vec::new(),
+            source,
+            sequence,
+            due_ns: 0,
+        });
     }
     slices
 }

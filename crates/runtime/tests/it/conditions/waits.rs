@@ -1,9 +1,9 @@
 //! Waits for descriptors beside conditions, and stops in the middle of a step.
 
 use super::descriptors::{Receiver, all_ways, writer_to};
-use super::numbers;
+use super::{numbers, ways};
 use crate::watchdog::watched;
-use onbeat_queue::sync::atomic::{AtomicBool, Ordering};
+use onbeat_queue::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use onbeat_runtime::{Context, Error, Graph, Input, Operator, Options, Output, Ports, Step, When};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -126,5 +126,72 @@ fn a_real_time_is_no_longer_on_a_slow_clock() {
         graph.sink("end", |_: u64| ());
         graph.connect_names("patient", "end");
         graph.run(&Options { scale: 1e-4, ..Options::default() }).unwrap();
+    });
+}
+
+/// Sends once the sink has been stepped, or gives up.
+struct Afterwards {
+    out: Output<u64>,
+    stepped: Arc<AtomicU64>,
+    looks: u64,
+}
+
+impl Operator for Afterwards {
+    fn ports(&mut self, p: &mut Ports) {
+        p.output("out", &mut self.out);
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.looks += 1;
+        if self.stepped.load(Ordering::Relaxed) == 0 && self.looks < 10_000 {
+            return Ok(cx.until(cx.now_ns() + 1_000_000));
+        }
+        self.out.push(cx, self.looks)?;
+        Ok(Step::Done)
+    }
+}
+
+/// Sets an alarm in its start.
+struct Early {
+    input: Input<u64>,
+    stepped: Arc<AtomicU64>,
+    taken: Arc<AtomicU64>,
+}
+
+impl Operator for Early {
+    fn ports(&mut self, p: &mut Ports) {
+        p.input("in", &mut self.input);
+    }
+    fn start(&mut self, cx: &mut Context) -> Result<(), Error> {
+        let _ = cx.until(cx.now_ns());
+        Ok(())
+    }
+    fn step(&mut self, cx: &mut Context) -> Result<Step, Error> {
+        self.stepped.fetch_add(1, Ordering::Relaxed);
+        if let Some(looks) = self.input.pop(cx) {
+            self.taken.store(looks, Ordering::Relaxed);
+        }
+        Ok(Step::Wait)
+    }
+}
+
+#[test]
+fn an_alarm_of_the_start_brings_a_step_before_any_message() {
+    watched(60, || {
+        for options in ways() {
+            let (stepped, taken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+            let mut graph = Graph::new("early");
+            graph.add(
+                "source",
+                Afterwards { out: Output::default(), stepped: Arc::clone(&stepped), looks: 0 },
+            );
+            let early =
+                Early { input: Input::default(), stepped: Arc::clone(&stepped), taken: Arc::clone(&taken) };
+            graph.add("sink", early);
+            graph.connect_names("source", "sink");
+            graph.run(&options).unwrap();
+            let looks = taken.load(Ordering::Relaxed);
+            assert!((1..10_000).contains(&looks), "{options:?}: {looks}");
+            assert!(stepped.load(Ordering::Relaxed) >= 2, "{options:?}");
+        }
     });
 }

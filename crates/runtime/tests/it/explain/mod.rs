@@ -3,4 +3,5 @@
 mod backlog;
 mod cases;
 mod elsewhere;
+mod inputs;
 mod properties;

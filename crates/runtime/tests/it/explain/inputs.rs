@@ -1,0 +1,59 @@
+//! Messages that wait for one of another source.
+
+use onbeat_runtime::explain::{Case, OperatorFacts, ThreadFacts, explain, sentence};
+use onbeat_trace::{CauseClass, Span};
+
+const TICK: u32 = 0;
+const SETPOINT: u32 = 1;
+const CONTROLLER: u32 = 2;
+
+/// The parts of a tick that is due at 1000 and waits in a controller for a set-point, which comes at 9000.
+fn parts(setpoint_due_ns: u64) -> Vec<(CauseClass, String, u64)> {
+    let step = |operator, source, due_ns, start_ns, end_ns| Span {
+        operator,
+        source,
+        due_ns,
+        start_ns,
+        end_ns,
+        held_by: Span::NONE,
+        ..Span::default()
+    };
+    let spans = [
+        step(TICK, 0, 1000, 1000, 1010),
+        step(SETPOINT, 1, setpoint_due_ns, 9000, 9010),
+        step(CONTROLLER, 0, 1000, 9010, 9110),
+    ];
+    let facts = |(name, usual_ns): (&str, u64)| OperatorFacts {
+        name: name.into(),
+        is_source: name != "controller",
+        usual_ns: Some(usual_ns),
+        ..OperatorFacts::default()
+    };
+    let operators = [("tick", 10), ("setpoint", 10), ("controller", 100)].map(facts);
+    let case = Case {
+        due_ns: 1000,
+        end_ns: 9110,
+        limit_ns: 120,
+        way: &spans[1..],
+        spans: &spans,
+        operators: &operators,
+        threads: &[ThreadFacts { tid: 50, core: Some(1), ..ThreadFacts::default() }],
+        is_complete: true,
+        ..Case::default()
+    };
+    let parts = explain(&case);
+    let text = sentence("tick → controller", 0, 7990, &parts);
+    let says_so = text.contains("it waited 8 µs for a message of setpoint, which was due that much later");
+    assert_eq!(says_so, setpoint_due_ns == 9000, "{text}");
+    parts.into_iter().map(|part| (part.class, part.name, part.took_ns)).collect()
+}
+
+#[test]
+fn a_message_that_was_due_later_is_named() {
+    assert_eq!(parts(9000), [(CauseClass::InputLate, "setpoint".to_string(), 8000)]);
+    // Part of the wait is that of a source that was late.
+    let parts = parts(4000);
+    assert_eq!(parts[0].1, "setpoint");
+    assert!(parts.contains(&(CauseClass::InputLate, "setpoint".to_string(), 3000)), "{parts:?}");
+    assert!(parts.iter().any(|(class, ..)| *class != CauseClass::InputLate), "{parts:?}");
+}
