@@ -230,7 +230,7 @@ pub struct PipelineArguments {
     /// Pace of the sources, instead of the file's: real (at their rates) or fast (without waiting)
     #[arg(long, value_name = "PACE")]
     pace: Option<String>,
-    /// Stop after this time, e.g. 30s or "2 min"
+    /// Stop after this time, e.g. 30s or "2 min": on the clock, also with --pace fast
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true)]
     duration: Option<String>,
     /// Clock of the run: real, or manual for virtual time

@@ -123,7 +123,7 @@ impl Connection {
             (_, Some(b'\n')) => self.answer(&line),
             (Err(error), _) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 Err(RequestError::Other(
-                    self.failure("no answer").help("check that it is the socket of an onbeat run"),
+                    self.failure("no answer").help("check that it is the socket of an onbeat run, and that the run is not suspended (Ctrl-Z)"),
                 ))
             }
             (Err(error), _) if is_end(&error) => Err(self.gone()),

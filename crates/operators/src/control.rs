@@ -48,6 +48,8 @@ impl Gains {
     }
 }
 
+#[doc = include_str!("about/pid.md")]
+///
 /// Gains and limits: see [`Gains`].
 pub struct Pid {
     /// Ticks. Their source time is the time of the loop.
@@ -362,12 +364,10 @@ pub(crate) fn add_kinds(registry: &mut Registry) {
             most: p.most.unwrap_or(f64::INFINITY),
         })
     };
-    registry.add(Kind::new(
-        "pid",
-        "PID controller: measured values to commands",
-        "setpoint = 1.0\nkp = 2.0",
-        pid,
-    ));
+    registry.add(
+        Kind::new("pid", "PID controller: measured values to commands", "setpoint = 1.0\nkp = 2.0", pid)
+            .about(include_str!("about/pid.md")),
+    );
     registry.add(Kind::new("lag", "first-order lag", "tau = \"50 ms\"", |p: &LagParameters, _: &Folders| {
         Lag::new(p.gain, p.tau.0)
     }));

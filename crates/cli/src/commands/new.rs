@@ -52,7 +52,7 @@ pub fn new(arguments: &NewArguments) -> Result<u8, CommandError> {
     let (from, to) = (source.join("Cargo.lock"), path.join("Cargo.lock"));
     fs::copy(&from, &to).map_err(|error| failed(&from, error))?;
     output::to_stdout(&format!(
-        "made the crate `{name}` in {path}:\n\n  cd {path}\n  cargo test\n  cargo run -- run pipeline.toml\n\nThe operator is \
+        "made the crate `{name}` in {path}:\n\n  cd {path}\n  cargo test\n  cargo run --release -- run pipeline.toml\n\nThe operator is \
          in src/level.rs. Its onbeat is the source code in {source} (another one: --source FOLDER).\n",
         path = path.display(),
         source = source.display()

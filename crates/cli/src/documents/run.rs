@@ -246,6 +246,11 @@ fn paths(record: &Record) -> Table {
             if path.max_latency_ns.is_some() { path.misses.into() } else { Cell::Nothing },
         ]
     };
+    // The messages of some sources end in operators that answer those of others.
+    let is_shown = |path: &&onbeat::trace::record::PathRecord| {
+        let others = || record.paths.iter().any(|other| other.to == path.to && other.latency.count > 0);
+        path.latency.count > 0 || path.max_latency_ns.is_some() || !others()
+    };
     // Messages that are not due are timed as a sample.
     let count = if record.config["pace"] == "fast" { "timed" } else { "messages" };
     Table {
@@ -260,7 +265,7 @@ fn paths(record: &Record) -> Table {
             Column::new("max_latency_ns", "limit", Unit::Millis),
             Column::new("misses", "misses", Unit::Count).alarm(),
         ],
-        rows: record.paths.iter().map(row).collect(),
+        rows: record.paths.iter().filter(is_shown).map(row).collect(),
     }
 }
 

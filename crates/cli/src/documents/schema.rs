@@ -121,7 +121,7 @@ fn data() -> Value {
     json!({
         "output": { "type": "string", "default": "out", "description": "Folder for the files of sinks and for the record." },
         "control": { "type": "string", "description": "Control socket, through which the run can be monitored and controlled." },
-        "duration": quantity("time", "s", "Time after which the run stops. Default: when all sources have ended."),
+        "duration": quantity("time", "s", "Time after which the run stops, on the clock of the run, whatever the pace. Default: when all sources have ended."),
         "pace": { "enum": ["real", "fast"], "description": "Pace of all sources: at their rates, or as fast as possible. Default: set by each source." },
         "sync_files": { "type": "boolean", "default": true, "description": "Whether the end of the run waits until the files of its sinks are on the disk." },
         "store": quantity("size", "B", "Upper limit of the memory for chunks. Default: half of the machine's."),

@@ -105,8 +105,8 @@ pub fn current(status: &RunStatus, operator: Option<&str>, parameter: Option<&st
         vec![format!("{}.{}", operator.name, one.name).into(), value_words(one).into()]
     };
     let json = asked.iter().map(|(operator, one)| {
-        let ParameterStatus { name, value, unit, sample } = one;
-        json!({ "operator": operator.name, "parameter": name, "value": value, "unit": unit, "sample": sample })
+        let ParameterStatus { name, value, unit, sample, before } = one;
+        json!({ "operator": operator.name, "parameter": name, "value": value, "unit": unit, "sample": sample, "before": before })
     });
     Document {
         head: Vec::new(),
@@ -124,8 +124,8 @@ pub fn current(status: &RunStatus, operator: Option<&str>, parameter: Option<&st
 
 /// A value as it is written in a file.
 fn value_words(parameter: &ParameterStatus) -> String {
-    let ParameterStatus { value, unit, .. } = parameter;
-    let words = match (value.as_f64(), unit.as_deref()) {
+    let ParameterStatus { value, unit, sample, before, .. } = parameter;
+    let words = |value: &serde_json::Value| match (value.as_f64(), unit.as_deref()) {
         (Some(number), Some("Hz")) => Hertz(number).to_string(),
         (Some(number), Some("s")) => Seconds(number).to_string(),
         (Some(number), Some("B")) => Bytes(number).to_string(),
@@ -134,9 +134,13 @@ fn value_words(parameter: &ParameterStatus) -> String {
         (None, _) if value.is_null() => String::new(),
         _ => value.as_str().map_or_else(|| value.to_string(), str::to_string),
     };
-    match parameter.sample {
-        Some(sample) => format!("{words} from sample {sample} on"),
-        None => words,
+    let now = words(value);
+    match (sample, before) {
+        (Some(sample), Some(before)) => {
+            format!("{} up to sample {sample}, {now} from there on", words(before))
+        }
+        (Some(sample), None) => format!("{now} from sample {sample} on"),
+        (None, _) => now,
     }
 }
 

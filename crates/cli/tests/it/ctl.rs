@@ -156,7 +156,7 @@ fn every_order_is_carried_out() {
             "scale.a = 2.5 at sample 1000000000 of its input\n",
             "",
         ),
-        (&["get", "scale.a"], 0, "\nscale.a    2.5 from sample 1000000000 on\n", ""),
+        (&["get", "scale.a"], 0, "\nscale.a    2 up to sample 1000000000, 2.5 from there on\n", ""),
         (&["get", "end"], 1, "", "operator `end` has no parameters that can be changed while it runs"),
         (&["pause", "scael"], 1, "", "there is no operator `scael`: did you mean `scale`?"),
         (&["pause", "scael"], 1, "", "help: `onbeat ctl run.ctl status` lists the names"),

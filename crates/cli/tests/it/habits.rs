@@ -355,3 +355,31 @@ fn a_wrong_type_on_an_edge_names_what_converts() {
     assert!(wrong.status == Some(1) && wrong.stderr.contains("help: these do: "), "{wrong:?}");
     assert!(wrong.stderr.contains("`real`") && wrong.stderr.contains("`magnitude`"), "{wrong:?}");
 }
+
+#[test]
+fn a_wrong_type_that_nothing_converts_names_the_sinks_for_it() {
+    let place = Place::new();
+    let text = "name = \"t\"\n[[operator]]\nname = \"a\"\nkind = \"timer\"\nperiod = \"1 ms\"\n\
+                [[operator]]\nname = \"b\"\nkind = \"iq.sink\"\npath = \"x.raw\"\n[[edge]]\nfrom = \"a\"\nto = \"b\"\n";
+    std::fs::write(place.path("t.toml"), text).unwrap();
+    let wrong = place.onbeat(&["check", "t.toml"]);
+    assert!(wrong.stderr.contains("; sinks that take u64: `count.sink`"), "{wrong:?}");
+}
+
+/// The setpoints end in the controller, whose commands answer the ticks.
+#[test]
+fn a_path_whose_messages_end_on_the_way_is_not_listed() {
+    let place = Place::new();
+    let text = "name = \"t\"\noutput = \".\"\n\
+                [[operator]]\nname = \"set\"\nkind = \"csv.source.value\"\npath = \"set.csv\"\ntime = \"t\"\ncolumns = [\"x\"]\n\
+                [[operator]]\nname = \"tick\"\nkind = \"timer\"\nperiod = \"1 ms\"\ncount = 9\n\
+                [[operator]]\nname = \"pid\"\nkind = \"pid\"\nsetpoint = 0\nkp = 1\n\
+                [[operator]]\nname = \"end\"\nkind = \"value.sink\"\npath = \"end.csv\"\n\
+                [[edge]]\nfrom = \"set\"\nto = \"pid.setpoint\"\n[[edge]]\nfrom = \"tick\"\nto = \"pid.tick\"\n\
+                [[edge]]\nfrom = \"pid\"\nto = \"pid.measured\"\ninitial = 0.0\n[[edge]]\nfrom = \"pid\"\nto = \"end\"\n";
+    std::fs::write(place.path("t.toml"), text).unwrap();
+    std::fs::write(place.path("set.csv"), "t,x\n0,1\n").unwrap();
+    let run = place.onbeat(&["run", "t.toml"]);
+    assert!(run.status == Some(0) && run.stdout.contains("\ntick → end "), "{run:?}");
+    assert!(!run.stdout.contains("\nset → end "), "{run:?}");
+}

@@ -39,9 +39,19 @@ pub(crate) fn plain(error: &str) -> (String, Option<String>) {
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
     known
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|&(distance, known)| distance <= 1 + known.len().max(name.len()) / 3)
+        .filter(|&(distance, known)| {
+            distance <= 1 + known.len().max(name.len()) / 3
+                || is_beginning(known, name)
+                || is_beginning(name, known)
+        })
         .min()
         .map_or(String::new(), |(_, known)| format!(": did you mean `{known}`?"))
+}
+
+/// Whether a name goes on as another one, such as `am.demodulator` as `am.demod`.
+fn is_beginning(short: &str, long: &str) -> bool {
+    const LEAST: usize = 4;
+    short.len() >= LEAST && long.starts_with(short)
 }
 
 /// Like [`nearest`], but returns "" for long names.

@@ -18,6 +18,9 @@ pub struct ParameterStatus {
     /// Sample of the operator's input from which on the value holds, if it was set for one.
     #[serde(default)]
     pub sample: Option<u64>,
+    /// Value that holds before that sample.
+    #[serde(default)]
+    pub before: Option<serde_json::Value>,
 }
 
 /// Parameters that can be changed, each with the name of its operator.
@@ -39,10 +42,14 @@ impl CurrentValues {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_operator = values.entry(operator.to_string()).or_default();
         match of_operator.iter_mut().find(|one| one.name == name) {
-            Some(known) => (known.value, known.sample) = (in_unit(value, known.unit.as_deref()), sample),
+            Some(known) => {
+                let value = in_unit(value, known.unit.as_deref());
+                let former = std::mem::replace(&mut known.value, value);
+                (known.sample, known.before) = (sample, sample.map(|_| former));
+            }
             None => {
                 let (name, value) = (name.to_string(), in_unit(value, None));
-                of_operator.push(ParameterStatus { name, value, unit: None, sample });
+                of_operator.push(ParameterStatus { name, value, unit: None, sample, before: None });
             }
         }
     }

@@ -142,15 +142,15 @@ impl Ticks {
                 self.leave_out(late_ns / self.period_ns + 1);
                 let (late, period) = (late(), wording::time(self.period_ns));
                 return Err(Error::new(format!(
-                    "tick {number} came {late} late, with a period of {period}: what follows it takes too long, or the worker was \
-                     kept off its core (`overrun` says to stop)"
+                    "tick {number} came {late} late, with a period of {period}: what follows it takes too long or waits for another \
+                     input, or the worker was kept off its core (`overrun` says to stop)"
                 )));
             }
             if self.late == 0 {
                 let late = late();
                 note(format!(
-                    "tick {number} came {late} late, more than a period: what follows takes too long, or the worker was kept off \
-                     its core"
+                    "tick {number} came {late} late, more than a period: what follows takes too long or waits for another input, or \
+                     the worker was kept off its core"
                 ));
             }
             self.late += 1;

@@ -254,7 +254,12 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
     fn unknown_kind(&self, kind: &Spanned<String>) -> Fault {
         let known = self.registry.names().chain(self.subgraphs.keys().map(String::as_str));
         let hint = near(kind.get_ref(), known);
-        Fault::at(kind.span(), format!("there is no operator kind {}{hint}", quoted(kind.get_ref())))
+        let fault =
+            Fault::at(kind.span(), format!("there is no operator kind {}{hint}", quoted(kind.get_ref())));
+        if !hint.is_empty() {
+            return fault;
+        }
+        fault.help("`onbeat operators` lists all; one of your own is known to the command of its crate only")
     }
 
     fn apply_settings(&mut self, full: &str, table: &mut DeTable<'i>) -> Result<(), Fault> {

@@ -38,20 +38,33 @@ fn converters(from_type: &str, to_type: &str, registry: &Registry) -> Option<Str
     };
     let names: Vec<&str> = registry.kinds().filter(converts).map(Kind::name).collect();
     match &names[..] {
-        [] => Some("no kind of operator does that in one step".to_string()),
+        [] => Some(format!("no kind of operator does that in one step{}", takers(from_type, registry))),
         [name] => Some(format!("there is one: {}", list(&[*name]))),
         [..] => Some(format!("these do: {}", list(&names))),
     }
 }
 
+/// Names kinds that end a stream of this type.
+fn takers(message: &str, registry: &Registry) -> String {
+    const SHOWN: usize = 6;
+    let takes = |kind: &&Kind| {
+        let (inputs, outputs) = kind.ports();
+        inputs.len() == 1 && outputs.is_empty() && inputs[0].message == message
+    };
+    let names: Vec<&str> = registry.kinds().filter(takes).map(Kind::name).take(SHOWN).collect();
+    if names.is_empty() { String::new() } else { format!("; sinks that take {message}: {}", list(&names)) }
+}
+
 fn help(error: &GraphError) -> Option<String> {
     match error {
-        GraphError::Unconnected { direction: "input", port, .. } => Some(format!(
-            "write an edge that ends there:\n[[edge]]\nfrom = \"operator.port\"\nto = \"{port}\""
-        )),
-        GraphError::Unconnected { port, .. } => Some(format!(
-            "write an edge that begins there:\n[[edge]]\nfrom = \"{port}\"\nto = \"operator.port\""
-        )),
+        GraphError::Unconnected { direction: "input", port, other, .. } => {
+            let from = other.as_deref().unwrap_or("operator.port");
+            Some(format!("write an edge that ends there:\n[[edge]]\nfrom = \"{from}\"\nto = \"{port}\""))
+        }
+        GraphError::Unconnected { port, other, .. } => {
+            let to = other.as_deref().unwrap_or("operator.port");
+            Some(format!("write an edge that begins there:\n[[edge]]\nfrom = \"{port}\"\nto = \"{to}\""))
+        }
         GraphError::Empty(_) => Some("write one as [[operator]] with a `name` and a `kind`".to_string()),
         _ => None,
     }

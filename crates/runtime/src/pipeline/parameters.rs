@@ -53,7 +53,7 @@ impl KnownKeys {
             let (value, unit) = (all.get(name)?.clone(), units.get(*name).cloned());
             Some((
                 operator.to_string(),
-                ParameterStatus { name: name.to_string(), value, unit, sample: None },
+                ParameterStatus { name: name.to_string(), value, unit, sample: None, before: None },
             ))
         };
         settable.iter().filter_map(of_name).collect()

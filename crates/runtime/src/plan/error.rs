@@ -116,6 +116,8 @@ pub enum GraphError {
         port: String,
         /// Its message type.
         message: String,
+        /// The only port that lacks its other end, if there is one.
+        other: Option<String>,
     },
     /// The same edge twice, or two edges into a port that takes one.
     #[error(

@@ -112,25 +112,24 @@ fn all_connected(graph: &Graph, wires: &[Wire]) -> Result<(), GraphError> {
         sending[wire.from][wire.out] = true;
         receiving[wire.to][wire.input] = true;
     }
+    let (mut open_inputs, mut open_outputs) = (Vec::new(), Vec::new());
     for (place, node) in graph.operators.iter().enumerate() {
-        for (at, port) in node.ports.inputs.iter().enumerate() {
-            if port.required && !receiving[place][at] {
-                return Err(GraphError::Unconnected {
-                    direction: "input",
-                    port: input_name(graph, place, at),
-                    message: port.label.clone(),
-                });
-            }
-        }
-        for (at, port) in node.ports.outputs.iter().enumerate() {
-            if port.required && !sending[place][at] {
-                return Err(GraphError::Unconnected {
-                    direction: "output",
-                    port: output_name(graph, place, at),
-                    message: port.label.clone(),
-                });
-            }
-        }
+        let inputs = node.ports.inputs.iter().enumerate();
+        let open = inputs.filter(|&(at, port)| port.required && !receiving[place][at]);
+        open_inputs.extend(open.map(|(at, port)| (input_name(graph, place, at), port.message, &port.label)));
+        let outputs = node.ports.outputs.iter().enumerate();
+        let open = outputs.filter(|&(at, port)| port.required && !sending[place][at]);
+        open_outputs
+            .extend(open.map(|(at, port)| (output_name(graph, place, at), port.message, &port.label)));
+    }
+    for (direction, open, others) in
+        [("input", &open_inputs, &open_outputs), ("output", &open_outputs, &open_inputs)]
+    {
+        let Some((port, message, label)) = open.first() else { continue };
+        let mut fitting = others.iter().filter(|(_, other, _)| other == message);
+        let other = fitting.next().filter(|_| fitting.next().is_none()).map(|(name, ..)| name.clone());
+        let (port, message) = (port.clone(), (*label).clone());
+        return Err(GraphError::Unconnected { direction, port, message, other });
     }
     Ok(())
 }
