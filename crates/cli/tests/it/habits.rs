@@ -360,7 +360,7 @@ fn a_wrong_type_on_an_edge_names_what_converts() {
 fn a_wrong_type_that_nothing_converts_names_the_sinks_for_it() {
     let place = Place::new();
     let text = "name = \"t\"\n[[operator]]\nname = \"a\"\nkind = \"timer\"\nperiod = \"1 ms\"\n\
-                [[operator]]\nname = \"b\"\nkind = \"iq.sink\"\npath = \"x.raw\"\n[[edge]]\nfrom = \"a\"\nto = \"b\"\n";
+                [[operator]]\nname = \"b\"\nkind = \"null.sink\"\n[[edge]]\nfrom = \"a\"\nto = \"b\"\n";
     std::fs::write(place.path("t.toml"), text).unwrap();
     let wrong = place.onbeat(&["check", "t.toml"]);
     assert!(wrong.stderr.contains("; sinks that take u64: `count.sink`"), "{wrong:?}");
