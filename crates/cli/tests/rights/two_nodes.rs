@@ -55,17 +55,20 @@ fn node() -> (Place, Node, String) {
     (place, child, address)
 }
 
-/// A thread that takes a core for 4 ms, 40 times a second, until the sender is dropped: often, so that what
-/// the host of a virtual machine takes is a small part of all lateness.
-fn thief(core: usize) -> (JoinHandle<()>, Sender<()>) {
+/// A thread that takes a core for 4 ms, 40 times a second, until the sender is dropped. Then it returns how
+/// many times a second it was.
+fn thief(core: usize) -> (JoinHandle<f64>, Sender<()>) {
     let (sender, over) = channel::<()>();
     let body = move || {
         onbeat_os::thread::set_cores(&CoreSet::from_cores([core]).unwrap()).expect("the core is there");
         Policy::Fifo(80).set(PolicyFlags::default()).expect("it was tried");
+        let (mut thefts, first) = (0, Instant::now());
         while over.recv_timeout(Duration::from_millis(21)) == Err(RecvTimeoutError::Timeout) {
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_millis(4) {}
+            thefts += 1;
         }
+        f64::from(thefts) / first.elapsed().as_secs_f64()
     };
     (onbeat_os::thread::spawn("thief", body).expect("a thread starts"), sender)
 }
@@ -91,20 +94,19 @@ fn a_thief_on_one_node_is_named_on_the_other() {
     let (thief, is_busy) = thief(first);
     let answer = place.onbeat(&["deploy", "ticks.toml", "hosts.toml", "--records", "records"]);
     drop(is_busy);
-    thief.join().unwrap();
+    let rate_hz = thief.join().unwrap();
     assert!(matches!(answer.status, Some(0 | 2)), "{answer:#?}");
     let text = fs::read_to_string(place.path("records/ticks.desk.record.json")).unwrap();
     let record = Record::from_json(&text).unwrap();
-    // Messages are late by the thief's doing, by some milliseconds, and now and then by others'. What the
-    // host of a virtual machine takes is none of the thief's.
+    // Each theft makes a message late by some milliseconds. So do others, above all the host of a virtual
+    // machine: their messages are not counted.
     let late = record.misses.iter().filter(|miss| miss.late_ns > 1_000_000);
-    let verdicts: Vec<&str> = late
-        .filter_map(|miss| Some(miss.verdict.as_ref()?.sentence.as_str()))
-        .filter(|text| !text.contains("hardware or hypervisor"))
-        .collect();
+    let verdicts: Vec<&str> =
+        late.filter_map(|miss| Some(miss.verdict.as_ref()?.sentence.as_str())).collect();
+    let thefts = rate_hz * record.result.duration_ns as f64 / 1e9;
     let named =
         verdicts.iter().filter(|text| text.contains("it left radio") && text.contains("by thief")).count();
-    assert!(verdicts.len() >= 50 && named * 100 >= verdicts.len() * 90, "{named} of {verdicts:#?}");
+    assert!(thefts > 30.0 && named as f64 >= 0.9 * thefts, "{named} for {thefts} thefts of {verdicts:#?}");
     assert!(answer.stdout.contains("radio, preempted: thief"), "{}", answer.stdout);
-    println!("{named} of {} verdicts name the thief on the other node", verdicts.len());
+    println!("{named} of {} verdicts name the thief on the other node, {thefts:.1} thefts", verdicts.len());
 }
