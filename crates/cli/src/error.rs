@@ -39,6 +39,12 @@ impl CommandError {
         CommandError { help: Some(help.into()), ..self }
     }
 
+    /// Adds where relative paths start, if a file could not be opened.
+    pub fn if_of_file(self) -> Self {
+        let help = "relative paths start at the folder of the pipeline file, or else at the current folder";
+        if self.message.contains("cannot open") { self.help(help) } else { self }
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -19,10 +19,7 @@ pub fn check(arguments: &CheckArguments, registry: &Registry) -> Result<u8, Comm
     let wrong: Vec<String> =
         pipeline.check().iter().map(|(name, error)| format!("operator `{name}`: {error}")).collect();
     if !wrong.is_empty() {
-        let error = CommandError::new(wrong.join("\n"));
-        let is_of_file = wrong.iter().any(|text| text.contains("cannot open"));
-        let help = "relative paths start at the folder of the pipeline file, or else at the current folder";
-        return Err(if is_of_file { error.help(help) } else { error });
+        return Err(CommandError::new(wrong.join("\n")).if_of_file());
     }
     if !arguments.quiet {
         let plan = &pipeline.plan;

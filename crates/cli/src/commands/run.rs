@@ -284,7 +284,7 @@ fn failure_of(record: &Record) -> CommandError {
     let failure = CommandError::new(record.result.reason.clone());
     match panics::last() {
         Some(place) => failure.help(format!("panic at {place}; RUST_BACKTRACE=1 shows a backtrace")),
-        None => failure,
+        None => failure.if_of_file(),
     }
 }
 

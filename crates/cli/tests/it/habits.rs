@@ -11,7 +11,14 @@ const CASES: &[Case] = &[
         &["check", "no_file.toml"],
         1,
         &[],
-        &["operator `iq`: cannot open not-there.sigmf-meta: No such file"],
+        &["operator `iq`: cannot open not-there.sigmf-meta: No such file", "help: relative paths start"],
+    ),
+    (
+        "a run whose file is missing",
+        &["run", "no_file.toml"],
+        1,
+        &[],
+        &["cannot open not-there.sigmf-meta: No such file", "help: relative paths start"],
     ),
     (
         "a gate that nobody can open",

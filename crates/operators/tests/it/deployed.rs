@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+/// High enough that six decimations in a row leave room for their filters.
+const RATE: &str = "64 kHz";
+
 /// An operator: its kind and parameters, and the earlier operators that its inputs come from.
 #[derive(Debug, Clone)]
 struct Piece {
@@ -52,7 +55,8 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
 fn pipeline(pieces: &[Piece], output: &Path) -> (String, BTreeMap<String, usize>) {
     let mut text = format!("output = {output:?}\n[defaults]\nquantum = \"2 KiB\"\n");
     let mut nodes = BTreeMap::from([("source".to_string(), 0)]);
-    text += "[[operator]]\nname = \"source\"\nkind = \"npy.source\"\npath = \"in.npy\"\nrate = \"1 kHz\"\npace = \"fast\"\n";
+    let source = "kind = \"npy.source\"\npath = \"in.npy\"\npace = \"fast\"";
+    let _ = write!(text, "[[operator]]\nname = \"source\"\n{source}\nrate = \"{RATE}\"\n");
     let (mut edges, mut read) = (String::new(), vec![false; pieces.len() + 1]);
     let name = |number: usize| if number == 0 { "source".to_string() } else { format!("op-{number}") };
     for (number, piece) in (1..).zip(pieces) {

@@ -126,3 +126,26 @@ fn wrong_parameters_are_named() {
         assert!(text.contains(expected), "{kind} with {parameters:?}: {text}");
     }
 }
+
+/// A second channel of a stereo file: the parameter that gives the operator more ports is named.
+#[test]
+fn a_port_of_a_second_channel_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = [
+        ("kind = \"wav.source\"\npath = \"a.wav\"", "a.out1", "`channels`: Number of channels"),
+        ("kind = \"csv.source\"\npath = \"a.csv\"\ncolumns = [\"x\"]", "a.out1", "`columns`: The columns"),
+        ("kind = \"wav.source\"\npath = \"a.wav\"", "a.left", ""),
+    ];
+    for (operator, from, expected) in ports {
+        let text = format!(
+            "output = {:?}\n[[operator]]\nname = \"a\"\n{operator}\n[[operator]]\nname = \"b\"\n\
+             kind = \"null.sink\"\n[[edge]]\nfrom = \"{from}\"\nto = \"b\"\n",
+            folder.path()
+        );
+        let read = Pipeline::parse(&text, "p.toml", folder.path(), &registry(), &Overrides::default());
+        let error = read.err().expect("no such port");
+        assert!(error.message().contains("has no output"), "{error}");
+        let help = error.help().unwrap_or("");
+        assert!(help.starts_with(expected) && help.is_empty() == expected.is_empty(), "{help}");
+    }
+}

@@ -23,6 +23,10 @@ pub(super) fn located(
     let search = Search { graph, places, top };
     let help = match error {
         GraphError::Types { from_type, to_type, .. } => converters(from_type, to_type, registry),
+        GraphError::UnknownPort { operator, port, .. } => {
+            let node = graph.operators.iter().find(|node| node.name == *operator);
+            node.and_then(|node| several(port, registry.get(&node.kind)?))
+        }
         error => help(error),
     };
     Fault { message: error.to_string(), span: search.span(error), help }
@@ -68,6 +72,17 @@ fn help(error: &GraphError) -> Option<String> {
         GraphError::Empty(_) => Some("write one as [[operator]] with a `name` and a `kind`".to_string()),
         _ => None,
     }
+}
+
+/// Says which parameter gives an operator several ports: the one whose description names such a port.
+fn several(port: &str, kind: &Kind) -> Option<String> {
+    let first = format!("`{}0`", port.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let schema = kind.schema();
+    let described = |(name, of): (&String, &serde_json::Value)| {
+        let text = of.get("description")?.as_str()?;
+        text.contains(&first).then(|| format!("`{name}`: {text}"))
+    };
+    schema.get("properties")?.as_object()?.iter().find_map(described)
 }
 
 struct Search<'s> {
