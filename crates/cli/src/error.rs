@@ -39,10 +39,11 @@ impl CommandError {
         CommandError { help: Some(help.into()), ..self }
     }
 
-    /// Adds where relative paths start, if a file could not be opened.
+    /// Adds where relative paths start, if a file was not there. Devices name their own fix.
     pub fn if_of_file(self) -> Self {
         let help = "relative paths start at the folder of the pipeline file, or else at the current folder";
-        if self.message.contains("cannot open") { self.help(help) } else { self }
+        let is_missing = ["cannot open", "No such file"].iter().all(|text| self.message.contains(text));
+        if is_missing { self.help(help) } else { self }
     }
 
     pub fn message(&self) -> &str {

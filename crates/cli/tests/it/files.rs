@@ -197,3 +197,17 @@ fn ten_thousand_operators_are_not_too_many() {
         assert_eq!(answer.status, Some(0), "{}", answer.stderr);
     }
 }
+
+/// Relative paths have nothing to do with a port that is not there: its own fix is the only one.
+#[test]
+fn a_missing_device_is_not_taken_for_a_file() {
+    let place = Place::new();
+    let text = "[[operator]]\nname = \"line\"\nkind = \"serial.source.text\"\nport = \"/dev/no-such-port\"\n\
+                [[operator]]\nname = \"end\"\nkind = \"text.sink\"\npath = \"a.txt\"\n[[edge]]\nfrom = \"line\"\nto = \"end\"\n";
+    fs::write(place.path("line.toml"), text).unwrap();
+    for command in ["check", "run"] {
+        let wrong = place.onbeat(&[command, "line.toml"]);
+        assert!(wrong.status == Some(1) && wrong.stderr.contains("there is no such file; "), "{wrong:?}");
+        assert!(!wrong.stderr.contains("relative paths"), "{wrong:?}");
+    }
+}
