@@ -143,7 +143,7 @@ fn a_port_of_a_second_channel_is_explained() {
             folder.path()
         );
         let read = Pipeline::parse(&text, "p.toml", folder.path(), &registry(), &Overrides::default());
-        let error = read.err().expect("no such port");
+        let error = read.expect_err("no such port");
         assert!(error.message().contains("has no output"), "{error}");
         let help = error.help().unwrap_or("");
         assert!(help.starts_with(expected) && help.is_empty() == expected.is_empty(), "{help}");
