@@ -88,7 +88,7 @@ pub use operator::ticker::{Overrun, Ticker};
 pub use operator::when::{Condition, Event, Gate, Readiness, View, Waker, When};
 pub use operator::zip::Zip;
 pub use operator::{Ending, Operator, Step};
-pub use pipeline::{Overrides, Pipeline, PipelineError};
+pub use pipeline::{Overrides, Pipeline, PipelineError, Written};
 pub use plan::response;
 pub use plan::{
     EdgePlan, GraphError, OperatorPlan, PartPlan, PathPlan, Plan, PoolPlan, StorePlan, WorkerPlan,

@@ -16,11 +16,14 @@ pub fn check(arguments: &CheckArguments, registry: &Registry) -> Result<u8, Comm
     check_gates(&pipeline)?;
     OutputPaths::look(&pipeline.output)?;
     warn(&pipeline, arguments.quiet)?;
-    let wrong: Vec<String> =
-        pipeline.check().iter().map(|(name, error)| format!("operator `{name}`: {error}")).collect();
-    if !wrong.is_empty() {
-        return Err(CommandError::new(wrong.join("\n")).if_of_file());
-    }
+    let mut wrong = pipeline.check();
+    let last = wrong.pop();
+    let failure = |(name, error): (String, onbeat::Error)| {
+        CommandError::from(pipeline.written.error(&name, &format!("operator `{name}`: {error}"))).if_of_file()
+    };
+    // All are shown, the last one by the caller.
+    wrong.into_iter().map(failure).for_each(|failure| failure.show());
+    last.map(failure).map_or(Ok(()), Err)?;
     if !arguments.quiet {
         let plan = &pipeline.plan;
         let operators = counted(plan.operators.len() as u64, "operator");

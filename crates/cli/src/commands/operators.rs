@@ -11,14 +11,16 @@ pub fn operators(arguments: &OperatorsArguments, registry: &Registry) -> Result<
     let kind = arguments.name.as_ref().map(|name| {
         registry.get(name).ok_or_else(|| {
             let message = format!("there is no operator kind `{name}`{}", registry.nearest(name));
-            CommandError::new(message).help("`onbeat operators` lists all kinds")
+            CommandError::new(message)
+                .help("`onbeat operators` lists all kinds, with `--find WORD` those about it")
         })
     });
     let kind = kind.transpose()?;
     let is_found = |kind: &onbeat::Kind| documents::has_words(kind, &arguments.find);
     if !registry.kinds().any(is_found) {
         let message = format!("no operator kind has the words {}", arguments.find.join(" "));
-        return Err(CommandError::new(message).help("`onbeat operators` lists all kinds"));
+        return Err(CommandError::new(message)
+            .help("`onbeat operators` lists all kinds, with `--find WORD` those about it"));
     }
     match (arguments.format.tables(), kind) {
         (Some(format), None) => show(&documents::kinds(registry, &arguments.find), format)?,

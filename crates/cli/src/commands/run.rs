@@ -14,8 +14,8 @@ use crate::top::Top;
 use crate::tracing::{self, Tracing};
 use crate::{costs, panics, stderr, stdout, threads, views};
 use late::Actions;
-use onbeat::trace::record::{Obtained, Outcome};
-use onbeat::{FileUse, OnHang, Pipeline, Position, Record, Registry, Run, RunError, RunHandle};
+use onbeat::trace::record::{FaultAction, Obtained, Outcome};
+use onbeat::{FileUse, OnHang, Pipeline, Position, Record, Registry, Run, RunError, RunHandle, Written};
 use std::io::{self, IsTerminal};
 
 pub fn run(arguments: &RunArguments, registry: &Registry, abort: fn() -> !) -> Result<u8, CommandError> {
@@ -83,6 +83,7 @@ impl RunOutputs {
 /// A run that has started, and what follows it.
 struct StartedRun {
     name: String,
+    written: Written,
     run: Run,
     /// Cores of the helper threads, as requested and obtained.
     house: Option<Obtained>,
@@ -100,7 +101,7 @@ impl StartedRun {
         mut said: Vec<String>,
         abort: fn() -> !,
     ) -> Result<Self, CommandError> {
-        let name = pipeline.name().to_string();
+        let (name, written) = (pipeline.name().to_string(), pipeline.written.clone());
         // First of all: threads that start after this inherit these cores, and workers get cores of their
         // own.
         let house = threads::keep_house(&pipeline.options.house_keeping);
@@ -138,7 +139,7 @@ impl StartedRun {
             lines.iter().for_each(|line| stderr::to_stderr(&format!("{line}\n")));
             said.extend(lines);
         }
-        Ok(StartedRun { name, run, house, ctrl_c, trace, actions, said })
+        Ok(StartedRun { name, written, run, house, ctrl_c, trace, actions, said })
     }
 
     /// Shows the run as it goes on, and waits for its end.
@@ -167,7 +168,7 @@ impl StartedRun {
         let (mut record, failed) = match result {
             Ok(record) => (record, None),
             Err(RunError::Failed(record)) => {
-                let failure = failure_of(&record);
+                let failure = failure_of(&record, &self.written);
                 (*record, Some(failure))
             }
             Err(error) => return Err(CommandError::new(error.to_string())),
@@ -280,8 +281,14 @@ pub fn position_ns(record: &Record, last: Position) -> u64 {
     last.length_ns.filter(|_| ended).unwrap_or(last.position_ns)
 }
 
-fn failure_of(record: &Record) -> CommandError {
-    let failure = CommandError::new(record.result.reason.clone());
+/// The failure of a run, with the place of the operator that failed in the file.
+fn failure_of(record: &Record, written: &Written) -> CommandError {
+    let failed = record.faults.iter().find(|fault| fault.then == FaultAction::Stopped);
+    let reason = &record.result.reason;
+    let failure = match failed.and_then(|fault| fault.operator.as_deref()) {
+        Some(operator) => written.error(operator, reason).into(),
+        None => CommandError::new(reason.clone()),
+    };
     match panics::last() {
         Some(place) => failure.help(format!("panic at {place}; RUST_BACKTRACE=1 shows a backtrace")),
         None => failure.if_of_file(),

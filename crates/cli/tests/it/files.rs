@@ -198,7 +198,8 @@ fn ten_thousand_operators_are_not_too_many() {
     }
 }
 
-/// Relative paths have nothing to do with a port that is not there: its own fix is the only one.
+/// Relative paths have nothing to do with a port that is not there: its own fix is the only one. The place of
+/// the value is shown.
 #[test]
 fn a_missing_device_is_not_taken_for_a_file() {
     let place = Place::new();
@@ -209,5 +210,20 @@ fn a_missing_device_is_not_taken_for_a_file() {
         let wrong = place.onbeat(&[command, "line.toml"]);
         assert!(wrong.status == Some(1) && wrong.stderr.contains("there is no such file; "), "{wrong:?}");
         assert!(!wrong.stderr.contains("relative paths"), "{wrong:?}");
+        assert!(wrong.stderr.contains("line.toml:4:8: operator `line`: "), "{wrong:?}");
+    }
+    // A value of --set is the place, not the file.
+    let gone = "[[operator]]\nname = \"wav\"\nkind = \"wav.source\"\npath = \"gone.wav\"\n\
+                [[operator]]\nname = \"end\"\nkind = \"null.sink\"\n[[edge]]\nfrom = \"wav\"\nto = \"end\"\n";
+    fs::write(place.path("gone.toml"), gone).unwrap();
+    fs::write(place.path("empty.wav"), "").unwrap();
+    for command in ["check", "run"] {
+        let at = |options: &[&str]| place.onbeat(&[&[command, "gone.toml"], options].concat()).stderr;
+        let text = at(&[]);
+        assert!(text.contains("gone.toml:4:8: operator `wav`: ") && text.contains("^^^^^^^^^^\n"), "{text}");
+        let text = at(&["--set", "wav.path=no.wav"]);
+        assert!(text.contains("--set wav.path=no.wav: operator `wav`: "), "{text}");
+        let text = at(&["--set", "wav.path=empty.wav"]);
+        assert!(text.contains("--set wav.path=empty.wav: operator `wav`: "), "{text}");
     }
 }

@@ -87,6 +87,10 @@ pub struct OperatorFacts {
 pub struct EdgeFacts {
     /// Name, as in `a.out → b.in`.
     pub name: String,
+    /// Number of the producer.
+    pub from: u32,
     /// Number of the consumer.
     pub to: u32,
+    /// Whether the consumer waits for messages of this edge.
+    pub is_awaited: bool,
 }

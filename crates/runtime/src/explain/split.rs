@@ -8,6 +8,7 @@
 mod arrivals;
 
 pub(super) use arrivals::origin;
+mod awaited;
 mod away;
 mod backlog;
 mod busy;
@@ -162,7 +163,7 @@ impl WindowPiece<'_, '_> {
             sums.took.add(self.what(CauseClass::Unexplained, "", None), at.end - at.start);
             return;
         };
-        let mut now_ns = self.until_due(at, &mut sums.took);
+        let mut now_ns = self.until_due(at, sums);
         let at = &(now_ns..at.end);
         for (wait, during) in self.lock_waits(thread, at) {
             self.split_unlocked(thread, now_ns..during.start, sums);

@@ -97,7 +97,9 @@ impl<'w> Work<'w> {
     ) -> Self {
         let edge = |(edge, wire): (&crate::EdgePlan, &crate::plan::Wire)| EdgeFacts {
             name: format!("{} → {}", edge.from, edge.to),
+            from: wire.from as u32,
             to: wire.to as u32,
+            is_awaited: wire.required,
         };
         Work {
             spans: KeptSpans::new(rings.iter().map(|rings| rings.spans.capacity())),

@@ -7,6 +7,7 @@ use super::overrides::Setting;
 use super::parameters::{self, KnownKeys};
 use super::section::Section;
 use super::when;
+use super::written::OperatorPlace;
 use crate::base::wording::{list, near, quoted};
 use crate::graph::Graph;
 use crate::graph::kind::{Folders, Registry};
@@ -14,7 +15,6 @@ use crate::graph::limits::OnMiss;
 use crate::graph::values::NamedValues;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -27,7 +27,7 @@ const DEPTH: usize = 64;
 #[derive(Default)]
 pub(super) struct Places {
     /// Places of the operators, by full name.
-    pub operators: HashMap<String, Range<usize>>,
+    pub operators: HashMap<String, OperatorPlace>,
     /// Places of the edges, in the order of the graph's edges.
     pub edges: Vec<EdgeEntry>,
     pub paths: Vec<PathEntry>,
@@ -150,7 +150,8 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let what = format!("operator {}", quoted(&full));
         let section = Section { what, table: &table, span: entry.at.clone() };
         let kind: Spanned<String> = section.need("kind")?;
-        self.places.operators.insert(full.clone(), entry.name.span());
+        let place = OperatorPlace::new(entry.name.span(), &table);
+        self.places.operators.insert(full.clone(), place.clone());
         if self.subgraphs.contains_key(kind.get_ref()) {
             section.check_keys(&["name", "kind"])?;
             return self.subgraph(graph, level, name, &full, &kind);
@@ -164,7 +165,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
-        let (operator, resolved) = parameters::make(known, &section, self.folders, entry.name.span())?;
+        let (operator, resolved) = parameters::make(known, &section, self.folders, &place)?;
         self.values.extend(self.keys.values(known, &full, &*operator, &resolved));
         let (on_error, on_error_shown) = on_error::on_error(&section)?;
         let conditions = when::conditions(&section, graph, self.registry, self.folders)?;
@@ -259,7 +260,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         if !hint.is_empty() {
             return fault;
         }
-        fault.help("`onbeat operators` lists all; one of your own is known to the command of its crate only")
+        fault.help("`onbeat operators` lists all, with `--find WORD` those about it; one of your own is known to the command of its crate only")
     }
 
     fn apply_settings(&mut self, full: &str, table: &mut DeTable<'i>) -> Result<(), Fault> {

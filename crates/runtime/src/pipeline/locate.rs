@@ -181,7 +181,7 @@ impl Search<'_> {
     /// Place of the operator, or of the subgraph that contains it.
     fn operator(&self, name: &str) -> Option<Range<usize>> {
         let outer = std::iter::successors(Some(name), |name| name.rsplit_once('/').map(|(outer, _)| outer));
-        outer.filter_map(|name| self.places.operators.get(name)).next().cloned()
+        outer.filter_map(|name| self.places.operators.get(name)).next().map(|place| place.name.clone())
     }
 
     /// All edges with the inner ports of their ends, last first: the last one was added most recently.

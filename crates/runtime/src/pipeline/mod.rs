@@ -10,6 +10,7 @@
 //! | `build`, `parameters` | construction of the graph |
 //! | `locate` | place in the file of a mistake in the graph |
 //! | `rates` | sample rates that follow from the parameters |
+//! | `written` | places of the operators, for mistakes that show later |
 //! | `error` | [`PipelineError`] |
 
 mod build;
@@ -25,6 +26,7 @@ mod rates;
 mod section;
 mod source;
 mod when;
+mod written;
 
 use crate::base::options::Options;
 use crate::graph::Graph;
@@ -44,6 +46,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+pub use written::Written;
 
 /// Most bytes of a pipeline file.
 const FILE_BYTES: u64 = 16 << 20;
@@ -114,6 +117,8 @@ pub struct Pipeline {
     pub control: Option<PathBuf>,
     /// Placement of the operators, made of `graph` and `options`.
     pub plan: Plan,
+    /// Where its operators are written.
+    pub written: Written,
 }
 
 impl Pipeline {
@@ -246,7 +251,8 @@ fn read_pipeline(
         graph.plan(&options).map_err(|error| locate::located(&error, &graph, &places, &top, registry))?;
     rates.check(&graph, &places)?;
     graph.set_config(config(&plan, &options, &folders.output, control.as_deref(), &operators));
-    Ok(Pipeline { graph, options, output: folders.output, control, plan })
+    let written = Written::new(source, places.operators);
+    Ok(Pipeline { graph, options, output: folders.output, control, plan, written })
 }
 
 /// Whether the file has an operator of this name.

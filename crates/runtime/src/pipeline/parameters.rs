@@ -2,6 +2,7 @@
 
 use super::error::Fault;
 use super::section::{Section, unknown_key};
+use super::written::OperatorPlace;
 use crate::base::wording::plain;
 use crate::graph::kind::{Folders, Kind, MakeError};
 use crate::graph::values::{NamedValues, ParameterStatus};
@@ -82,12 +83,12 @@ fn parameter_names(kind: &Kind) -> Option<Vec<String>> {
     Some(properties.map_or_else(Vec::new, |properties| properties.keys().cloned().collect()))
 }
 
-/// Makes the operator in `section`, whose name is at `name_at`.
+/// Makes the operator in `section`, which is written at `place`.
 pub(super) fn make(
     kind: &Kind,
     section: &Section<'_, '_>,
     folders: &Folders,
-    name_at: Range<usize>,
+    place: &OperatorPlace,
 ) -> Result<(Box<dyn Operator>, serde_json::Value), Fault> {
     let mut parameters = section.table.clone();
     for own in OWN {
@@ -111,9 +112,7 @@ pub(super) fn make(
         }
         MakeError::Operator(error) => {
             let message = error.to_string();
-            // A message that names a parameter belongs to that parameter.
-            let named = message.split('`').skip(1).step_by(2).find_map(|word| section.raw(word));
-            Fault::at(named.map_or(name_at, Spanned::span), format!("{what}: {message}"))
+            Fault::at(place.of(&message), format!("{what}: {message}"))
         }
     })
 }

@@ -76,7 +76,8 @@ impl Rates {
         let message = format!("operator {}: {error}", quoted(name));
         let odd = super::check::odd(graph);
         let help = (!odd.is_empty()).then(|| odd.join("\n"));
-        Err(Fault { message, span: places.operators.get(name).cloned(), help })
+        let span = places.operators.get(name).map(|place| place.of(&message));
+        Err(Fault { message, span, help })
     }
 
     /// Replaces times as `initial` of edges with samples by numbers of samples.

@@ -28,6 +28,11 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The name of the file, its text and the settings, to be kept.
+    pub fn owned(&self) -> (String, String, Overrides) {
+        (self.file.to_string(), self.text.to_string(), self.overrides.clone())
+    }
+
     pub fn parse(&self) -> Result<DeTable<'a>, Fault> {
         let table = DeTable::parse(self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);

@@ -2,8 +2,7 @@
 
 use super::backlog::BehindStep;
 use super::slices::Slice;
-use super::{SliceSums, Took, What, WindowPiece};
-use crate::explain::sentence::DUE_LATER;
+use super::{SliceSums, What, WindowPiece};
 use onbeat_trace::{CauseClass, OffCpu};
 use std::ops::Range;
 
@@ -35,17 +34,18 @@ impl WindowPiece<'_, '_> {
     ) -> Vec<(Range<u64>, Option<u32>)> {
         let mut rest = Vec::new();
         let mut now_ns = at.start;
-        for (edge, held) in &self.slice.held {
-            let held = held.start.clamp(now_ns, at.end)..held.end.clamp(now_ns, at.end);
+        for full in &self.slice.held {
+            let held = full.at.start.clamp(now_ns, at.end)..full.at.end.clamp(now_ns, at.end);
             rest.push((now_ns..held.start, None));
             now_ns = held.end;
+            let held = self.until_awaited(full, &held, sums)..held.end;
             if held.is_empty() {
                 continue;
             }
-            if is_awake && self.consumer(*edge, held.end) == Some(self.slice.worker) {
-                rest.push((held, Some(*edge)));
+            if is_awake && self.consumer(full.edge, held.end) == Some(self.slice.worker) {
+                rest.push((held, Some(full.edge)));
             } else {
-                self.held_up(*edge, held, sums);
+                self.held_up(full.edge, held, sums);
             }
         }
         rest.push((now_ns..at.end, None));
@@ -138,18 +138,6 @@ impl WindowPiece<'_, '_> {
         let facts = self.case.operators.get(self.slice.operator as usize)?;
         let is_so = facts.is_source && facts.awaits_descriptors && !self.slice.run;
         is_so.then(|| self.what(CauseClass::SocketWait, &*facts.name, core))
-    }
-
-    /// Adds the time that the message waited for one of another source that was due later. Returns its end.
-    pub(super) fn until_due(&self, at: &Range<u64>, took: &mut Took) -> u64 {
-        let due_ns = self.slice.due_ns.clamp(at.start, at.end);
-        if self.slice.run || !self.is_source() || due_ns == at.start {
-            return at.start;
-        }
-        let detail = Some(DUE_LATER.to_owned());
-        let what = What { detail, ..self.what(CauseClass::InputLate, self.operator_name(), None) };
-        took.add(what, due_ns - at.start);
-        due_ns
     }
 
     pub(super) fn is_source(&self) -> bool {

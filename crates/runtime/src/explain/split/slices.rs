@@ -1,6 +1,7 @@
 //! Slices: a window of time, cut by the steps of its message.
 
 use super::EDGES;
+use super::awaited::awaited;
 use crate::explain::case::Case;
 use onbeat_trace::Span;
 use std::ops::Range;
@@ -13,12 +14,21 @@ pub(super) struct Slice {
     pub operator: u32,
     /// Whether this is the step itself, and not the wait before it.
     pub run: bool,
-    /// Full edges that held the operator back, with the times, in order.
-    pub held: Vec<(u32, Range<u64>)>,
+    /// Times in which full edges held the operator back, in order.
+    pub held: Vec<Held>,
     pub source: u32,
     pub sequence: u64,
     /// Time before which the step of a source had nothing to do: the due time of what it sends.
     pub due_ns: u64,
+}
+
+/// A time in which a full edge held an operator back.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    pub edge: u32,
+    pub at: Range<u64>,
+    /// Source whose message the edge's consumer waited for, and when that was due, if it was due later.
+    pub awaited: Option<(u32, u64)>,
 }
 
 /// Cuts a time by the steps of the route.
@@ -70,7 +80,7 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
 /// Times in which an operator was held back, each with the full edge. A time ends when the consumer takes a
 /// message. Messages queued after a held message wait as well. If the consumer was held itself, its own edge
 /// is the cause.
-pub(super) fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(u32, Range<u64>)> {
+pub(super) fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<Held> {
     let mut all = Vec::new();
     let mut free_ns = within.start;
     // A step begins after its wait.
@@ -87,7 +97,9 @@ pub(super) fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<(
         let at = span.held_ns.clamp(free_ns, within.end)..until_ns.clamp(free_ns, within.end);
         if at.start < at.end {
             free_ns = at.end;
-            all.push((first_full(case, span), at));
+            let edge = first_full(case, span);
+            let awaited = awaited(case, edge, &(span.held_ns..until_ns + 1));
+            all.push(Held { edge, at, awaited });
         }
     }
     all

@@ -114,7 +114,7 @@ impl Recording {
             })
             .collect();
         let fact = |tid| ThreadFacts { tid, core: Some(1), ..ThreadFacts::default() };
-        let edges = [EdgeFacts { name: "tick.out → work.in".into(), to: WORK }];
+        let edges = [EdgeFacts { name: "tick.out → work.in".into(), to: WORK, ..EdgeFacts::default() }];
         let (due_ns, end_ns) = (way[0].due_ns, way[way.len() - 1].end_ns);
         let parts = explain(&Case {
             due_ns,

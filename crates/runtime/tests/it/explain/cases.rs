@@ -96,7 +96,7 @@ impl Story {
             .collect();
         let threads =
             [ThreadFacts { tid: TID, core: Some(1), scheduling: self.scheduling, has_quota: false }];
-        let edges = [EdgeFacts { name: "demod.out → audio.in".into(), to: SINK }];
+        let edges = [EdgeFacts { name: "demod.out → audio.in".into(), to: SINK, ..EdgeFacts::default() }];
         let way: Vec<Span> = self.way.iter().map(|&at| self.spans[at]).collect();
         let end_ns = way.last().unwrap().end_ns;
         let case = Case {

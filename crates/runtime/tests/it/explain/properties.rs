@@ -83,7 +83,7 @@ proptest! {
             .collect();
         let threads: Vec<ThreadFacts> =
             (0..2).map(|tid| ThreadFacts { tid: tid + 1, core: (tid == 0).then_some(0), scheduling, has_quota: tid == 1 }).collect();
-        let edges = [EdgeFacts { name: "edge".into(), to: 3 }];
+        let edges = [(1, 3), (0, 3)].map(|(from, to)| EdgeFacts { name: "edge".into(), from, to, is_awaited: true });
         let case = Case {
             due_ns,
             end_ns: due_ns + took_ns,
