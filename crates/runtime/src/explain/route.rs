@@ -62,8 +62,8 @@ mod tests {
     const SLOW: u32 = 1;
     const SUM: u32 = 2;
 
-    /// The sources that a sum's message came from: it has the first block of `mic`, due at 100, and a block of
-    /// `slow`, due at 400, whose number it has. Another block of `mic`, due at 400 too, comes last.
+    /// A sum's message has the first block of `mic`, due at 100, and a block of `slow`, due at 400, whose
+    /// number it has. Another block of `mic`, due at 400 too, comes last.
     #[test]
     fn later_messages_of_the_same_source_are_not_its_route() {
         let step = |operator, source, sequence, due_ns, start_ns| {

@@ -4,7 +4,7 @@
 //! the other every 100 ms, messages of the first wait for the second: in the operator, and once the edge to
 //! it is full, before that edge.
 
-use super::slices::Held;
+use super::slices::HeldTime;
 use super::{SliceSums, What, WindowPiece};
 use crate::explain::case::Case;
 use crate::explain::sentence::DUE_LATER;
@@ -26,7 +26,7 @@ impl WindowPiece<'_, '_> {
 
     /// Adds the time within `at` for which the consumer of the full edge waited for a message that was due
     /// later. Returns its end.
-    pub(super) fn until_awaited(&self, held: &Held, at: &Range<u64>, sums: &mut SliceSums) -> u64 {
+    pub(super) fn until_awaited(&self, held: &HeldTime, at: &Range<u64>, sums: &mut SliceSums) -> u64 {
         let Some((source, due_ns)) = held.awaited else { return at.start };
         let due_ns = due_ns.clamp(at.start, at.end);
         self.due_later(source, due_ns - at.start, sums);

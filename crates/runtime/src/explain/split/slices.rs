@@ -15,7 +15,7 @@ pub(super) struct Slice {
     /// Whether this is the step itself, and not the wait before it.
     pub run: bool,
     /// Times in which full edges held the operator back, in order.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldTime>,
     pub source: u32,
     pub sequence: u64,
     /// Time before which the step of a source had nothing to do: the due time of what it sends.
@@ -24,7 +24,7 @@ pub(super) struct Slice {
 
 /// A time in which a full edge held an operator back.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct HeldTime {
     pub edge: u32,
     pub at: Range<u64>,
     /// Source whose message the edge's consumer waited for, and when that was due, if it was due later.
@@ -80,7 +80,7 @@ pub(super) fn slices(case: &Case<'_>, from_ns: u64, to_ns: u64, way: &[Span]) ->
 /// Times in which an operator was held back, each with the full edge. A time ends when the consumer takes a
 /// message. Messages queued after a held message wait as well. If the consumer was held itself, its own edge
 /// is the cause.
-pub(super) fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<Held> {
+pub(super) fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<HeldTime> {
     let mut all = Vec::new();
     let mut free_ns = within.start;
     // A step begins after its wait.
@@ -99,7 +99,7 @@ pub(super) fn held(case: &Case<'_>, operator: u32, within: &Range<u64>) -> Vec<H
             free_ns = at.end;
             let edge = first_full(case, span);
             let awaited = awaited(case, edge, &(span.held_ns..until_ns + 1));
-            all.push(Held { edge, at, awaited });
+            all.push(HeldTime { edge, at, awaited });
         }
     }
     all
