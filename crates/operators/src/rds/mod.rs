@@ -5,6 +5,7 @@
 
 mod characters;
 mod code;
+mod doubt;
 mod group;
 mod line;
 mod receiver;

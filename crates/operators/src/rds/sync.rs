@@ -1,6 +1,7 @@
 //! Blocks and groups in a stream of symbols.
 
 use super::code::{BLOCK, offsets_at, place_of, remainder};
+use super::doubt::{Alternatives, SYMBOLS, bits_of};
 use super::group::{RdsBlock, RdsGroup};
 
 /// Blocks of a group.
@@ -64,6 +65,7 @@ pub(super) struct SyncCounts {
 #[derive(Debug)]
 pub(super) struct GroupSearch {
     can_correct: bool,
+    alternatives: Alternatives,
     state: SyncState,
     bits: u32,
     /// The last symbols; the one numbered `n` is at `n % KEPT`.
@@ -85,6 +87,7 @@ impl GroupSearch {
     pub fn new(can_correct: bool) -> Self {
         GroupSearch {
             can_correct,
+            alternatives: Alternatives::new(),
             state: SyncState::Search,
             bits: 0,
             symbols: vec![RdsSymbol::default(); KEPT + 1],
@@ -137,7 +140,7 @@ impl GroupSearch {
         let mut group = RdsGroup::default();
         for ago in 0..=place {
             let end = self.symbol(ago * BLOCK);
-            if before(ago) {
+            if before(ago) && !self.is_doubtful(ago * BLOCK, None) {
                 group.blocks[place - ago] = Some(RdsBlock { word: self.word(ago * BLOCK), corrected: 0 });
             }
             group.time_s = end.time_s;
@@ -211,7 +214,7 @@ impl GroupSearch {
         let rest = remainder(self.bits);
         let word = (self.bits >> 10) as u16;
         if offsets.contains(&rest) {
-            return Some(RdsBlock { word, corrected: 0 });
+            return (!self.is_doubtful(0, None)).then_some(RdsBlock { word, corrected: 0 });
         }
         if !self.can_correct || self.state != SyncState::Locked {
             return None;
@@ -222,14 +225,27 @@ impl GroupSearch {
             Some(second) => offsets[usize::from(second.word >> 11 & 1)],
             None => return None,
         };
-        let pattern = self.weak_pattern(rest ^ offset)?;
+        let weak = self.weak_symbol(rest ^ offset).filter(|weak| !self.is_doubtful(0, Some(*weak)))?;
+        let pattern = bits_of(weak);
         let corrected = pattern.count_ones();
         Some(RdsBlock { word: ((self.bits ^ pattern) >> 10) as u16, corrected })
     }
 
-    /// The bits to change so that the remainder changes by `rest`: those of the weakest symbol, or of one of
-    /// the next two. A wrong symbol makes two neighbouring bits wrong, or one at an end of the block.
-    fn weak_pattern(&self, rest: u32) -> Option<u32> {
+    /// Whether the block that ended `ago` symbols before the newest one, with one symbol turned, may be right
+    /// by chance.
+    fn is_doubtful(&self, ago: usize, turned: Option<usize>) -> bool {
+        let mut symbols: [f32; SYMBOLS] = std::array::from_fn(|at| self.symbol(ago + at).value.abs());
+        turned.into_iter().for_each(|at| symbols[at] = -symbols[at]);
+        let count = self.symbols.len() as f32;
+        let mean = self.symbols.iter().map(|symbol| symbol.value.abs()).sum::<f32>() / count;
+        let variance =
+            self.symbols.iter().map(|symbol| (symbol.value.abs() - mean).powi(2)).sum::<f32>() / count;
+        self.alternatives.is_doubtful(&symbols, mean, variance)
+    }
+
+    /// The symbol to turn so that the remainder changes by `rest`: the weakest one, or one of the next two. A
+    /// wrong symbol makes two neighbouring bits wrong, or one at an end of the block.
+    fn weak_symbol(&self, rest: u32) -> Option<usize> {
         let size = |ago: usize| self.symbol(ago).value.abs();
         let mean = (0..BLOCK).map(size).sum::<f32>() / BLOCK as f32;
         let mut weakest = [(f32::INFINITY, 0); 3];
@@ -240,8 +256,7 @@ impl GroupSearch {
                 weakest[at] = new;
             }
         }
-        let candidates = weakest.iter().filter(|(size, _)| *size < WEAK * mean);
-        let patterns = candidates.map(|(_, ago)| (0b11 << ago >> 1) & ((1u32 << BLOCK) - 1));
-        patterns.into_iter().find(|pattern| remainder(*pattern) == rest)
+        let mut candidates = weakest.iter().filter(|(size, _)| *size < WEAK * mean).map(|(_, ago)| *ago);
+        candidates.find(|symbol| remainder(bits_of(*symbol)) == rest)
     }
 }

@@ -1,6 +1,6 @@
 //! RDS: groups at all rates, in noise, with wrong symbols; their fields.
 
-use super::signals::{Multiplex, PLAIN, Words, bits, random_groups, symbols};
+use super::signals::{Multiplex, PLAIN, Words, bits, makes_another_block, random_groups, symbols};
 use crate::packets::signals::normal;
 use crate::slices::Dice;
 use onbeat_operators::registry;
@@ -158,6 +158,24 @@ fn a_weak_symbol_is_corrected_and_a_strong_one_is_not() {
     // The last symbol of a block makes two blocks wrong, by a bit each.
     let line = with("", 25, -0.3);
     assert_eq!((&line["blocks"], &line["corrected_bits"]), (&json!(sent), &json!(2)));
+}
+
+/// A block with three wrong symbols may have a right check word all the same. That they are weak tells it.
+#[test]
+fn a_block_that_is_right_by_chance_is_lost() {
+    let groups = random_groups(14);
+    let sets = (0..25).flat_map(|a| (a + 1..25).flat_map(move |b| (b + 1..25).map(move |c| [a, b, c])));
+    let sets: Vec<_> = sets.filter(|set| makes_another_block(set)).collect();
+    assert!(!sets.is_empty());
+    for set in sets {
+        let mut symbols = symbols(&bits(&groups));
+        set.iter().for_each(|at| symbols[120 + 104 * 8 + 26 + at] *= -0.1);
+        let samples = PLAIN.received(&PLAIN.rds(&symbols));
+        let found: Vec<String> = trial("format = 'hex'", samples, PLAIN.rate_hz).run().messages("out");
+        let mut sent = hex(&groups[8]);
+        sent.replace_range(5..9, "----");
+        assert_eq!(found[8], sent, "{set:?}");
+    }
 }
 
 #[test]

@@ -30,6 +30,14 @@ fn check_word(word: u16) -> u32 {
     ROWS.iter().enumerate().filter(|(row, _)| word >> (15 - row) & 1 == 1).fold(0, |sum, (_, row)| sum ^ row)
 }
 
+/// Whether turning these symbols of a block, numbered from its first one, makes another block with a right
+/// check word.
+pub fn makes_another_block(turned: &[usize]) -> bool {
+    // A symbol is in the change to it and in the change to the next one.
+    let bits = turned.iter().fold(0, |bits, symbol| bits ^ (0b11 << 24 >> symbol));
+    bits != 0 && check_word((bits >> 10) as u16) == bits & 0x3ff
+}
+
 /// The bits of groups.
 pub fn bits(groups: &[Words]) -> Vec<bool> {
     let mut bits = Vec::new();
