@@ -16,8 +16,8 @@ const MOST: u32 = 5;
 /// distribution: 22,000 times.
 const LIKELIER: f32 = 10.0;
 
-/// Least sum of the symbols by which any other block differs, as a share of the mean symbol: noise may come in
-/// bursts.
+/// Least sum of the symbols by which any other block differs, as a share of the mean symbol, since noise may
+/// come in bursts.
 const LEAST: f32 = 0.5;
 
 /// The bits that a turned symbol changes, by the number of symbols after it.
@@ -88,7 +88,7 @@ mod tests {
             symbols[set.trailing_zeros() as usize] = -0.4 * (count - 1.0);
             assert!(alternatives.is_doubtful(&symbols, 1.0, 0.0));
         }
-        // Weak symbols that no other block has in common are no reason to doubt.
+        // No other block differs in these two.
         assert!(!alternatives.is_doubtful(&with(0b11, 0.1), 1.0, 0.1));
     }
 }

@@ -160,7 +160,7 @@ fn a_weak_symbol_is_corrected_and_a_strong_one_is_not() {
     assert_eq!((&line["blocks"], &line["corrected_bits"]), (&json!(sent), &json!(2)));
 }
 
-/// A block with three wrong symbols may have a right check word all the same. That they are weak tells it.
+/// A block with three wrong symbols may have a right check word. That they are weak tells it.
 #[test]
 fn a_block_that_is_right_by_chance_is_lost() {
     let groups = random_groups(14);
