@@ -76,7 +76,7 @@ impl Rates {
         let message = format!("operator {}: {error}", quoted(name));
         let odd = super::check::odd(graph);
         let help = (!odd.is_empty()).then(|| odd.join("\n"));
-        let span = places.operators.get(name).map(|place| place.of(&message));
+        let span = places.operators.get(name).map(|place| place.of(&error.to_string()));
         Err(Fault { message, span, help })
     }
 

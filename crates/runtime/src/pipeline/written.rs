@@ -86,7 +86,39 @@ impl Written {
     /// at the operator's name.
     pub fn error(&self, operator: &str, message: &str) -> PipelineError {
         let WrittenText { file, text, overrides, operators } = &*self.0;
-        let span = operators.get(operator).map(|place| place.of(message));
+        // Its name may be that of a parameter, too.
+        let about = message.strip_prefix(&format!("operator `{operator}`: ")).unwrap_or(message);
+        let span = operators.get(operator).map(|place| place.of(about));
         Source::new(file, text, overrides).error(Fault { message: message.to_string(), span, help: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_belongs_to_the_parameter_that_it_is_about() {
+        let text = "name = \"gain\"\nkind = \"k\"\ngain = 3\npath = \"a.wav\"\nmore = [\"b.wav\", \"b\"]\n";
+        let table = DeTable::parse(text).unwrap().into_inner();
+        let place = OperatorPlace::new(table["name"].span(), &table);
+        let overrides = Overrides::default();
+        let written = Written::new(
+            &Source::new("a.toml", text, &overrides),
+            HashMap::from([("gain".to_string(), place)]),
+        );
+        for (message, line) in [
+            ("operator `gain`: it failed", Some(1)),
+            ("operator `gain`: `gain` is 3", Some(3)),
+            ("operator `gain`: cannot open folder/a.wav: no", Some(4)),
+            // Longer words and other files are not meant.
+            ("operator `gain`: cannot open aa.wav: no", Some(1)),
+            ("operator `gain`: cannot open b.wav: no", Some(5)),
+            ("dead-lock", Some(1)),
+        ] {
+            let error = written.error("gain", message);
+            assert_eq!(error.line_column().map(|(line, _)| line), line, "{message}");
+        }
+        assert_eq!(written.error("other", "it failed").to_string(), "a.toml: it failed");
     }
 }
