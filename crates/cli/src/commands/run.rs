@@ -283,9 +283,11 @@ pub fn position_ns(record: &Record, last: Position) -> u64 {
 
 /// The failure of a run, with the place of the operator that failed in the file.
 fn failure_of(record: &Record, written: &Written) -> CommandError {
-    let failed = record.faults.iter().find(|fault| fault.then == FaultAction::Stopped);
     let reason = &record.result.reason;
-    let failure = match failed.and_then(|fault| fault.operator.as_deref()) {
+    // Several may have failed.
+    let fatal = record.faults.iter().filter(|fault| fault.then == FaultAction::Stopped);
+    let mut operators = fatal.filter_map(|fault| fault.operator.as_deref());
+    let failure = match operators.find(|name| reason.starts_with(&format!("operator `{name}`: "))) {
         Some(operator) => written.error(operator, reason).into(),
         None => CommandError::new(reason.clone()),
     };

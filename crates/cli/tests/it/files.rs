@@ -212,18 +212,42 @@ fn a_missing_device_is_not_taken_for_a_file() {
         assert!(!wrong.stderr.contains("relative paths"), "{wrong:?}");
         assert!(wrong.stderr.contains("line.toml:4:8: operator `line`: "), "{wrong:?}");
     }
-    // A value of --set is the place, not the file.
-    let gone = "[[operator]]\nname = \"wav\"\nkind = \"wav.source\"\npath = \"gone.wav\"\n\
-                [[operator]]\nname = \"end\"\nkind = \"null.sink\"\n[[edge]]\nfrom = \"wav\"\nto = \"end\"\n";
-    fs::write(place.path("gone.toml"), gone).unwrap();
+}
+
+/// A source of a file that is not there, and its sink.
+fn source(name: &str) -> String {
+    format!(
+        "[[operator]]\nname = \"{name}\"\nkind = \"wav.source\"\npath = \"{name}.wav\"\n\
+         [[operator]]\nname = \"end-{name}\"\nkind = \"null.sink\"\n\
+         [[edge]]\nfrom = \"{name}\"\nto = \"end-{name}\"\n"
+    )
+}
+
+#[test]
+fn an_error_is_placed_at_its_value_in_the_file_or_in_the_setting() {
+    let place = Place::new();
+    fs::write(place.path("gone.toml"), source("gone")).unwrap();
     fs::write(place.path("empty.wav"), "").unwrap();
     for command in ["check", "run"] {
         let at = |options: &[&str]| place.onbeat(&[&[command, "gone.toml"], options].concat()).stderr;
         let text = at(&[]);
-        assert!(text.contains("gone.toml:4:8: operator `wav`: ") && text.contains("^^^^^^^^^^\n"), "{text}");
-        let text = at(&["--set", "wav.path=no.wav"]);
-        assert!(text.contains("--set wav.path=no.wav: operator `wav`: "), "{text}");
-        let text = at(&["--set", "wav.path=empty.wav"]);
-        assert!(text.contains("--set wav.path=empty.wav: operator `wav`: "), "{text}");
+        assert!(text.contains("gone.toml:4:8: operator `gone`: ") && text.contains("^^^^^^^^^^\n"), "{text}");
+        for file in ["no.wav", "empty.wav"] {
+            let text = at(&["--set", &format!("gone.path={file}")]);
+            assert!(text.contains(&format!("--set gone.path={file}: operator `gone`: ")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn of_two_operators_that_fail_at_once_the_one_that_is_named_is_shown() {
+    let place = Place::new();
+    let text = ["scheduler = \"pinned\"\nworkers = 2\n".to_string(), source("one"), source("two")].concat();
+    fs::write(place.path("both.toml"), text).unwrap();
+    for _ in 0..5 {
+        let text = place.onbeat(&["run", "both.toml"]).stderr;
+        let is_named = |name: &&str| text.contains(&format!("operator `{name}`: "));
+        let named = ["one", "two"].into_iter().find(is_named).expect("one of them");
+        assert!(text.contains(&format!("| path = \"{named}.wav\"")), "{text}");
     }
 }

@@ -150,8 +150,7 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         let what = format!("operator {}", quoted(&full));
         let section = Section { what, table: &table, span: entry.at.clone() };
         let kind: Spanned<String> = section.need("kind")?;
-        let place = OperatorPlace::new(entry.name.span(), &table);
-        self.places.operators.insert(full.clone(), place.clone());
+        self.places.operators.insert(full.clone(), OperatorPlace::new(entry.name.span(), &table));
         if self.subgraphs.contains_key(kind.get_ref()) {
             section.check_keys(&["name", "kind"])?;
             return self.subgraph(graph, level, name, &full, &kind);
@@ -165,7 +164,8 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         }
         let cost_ns = section.time_ns("cost")?;
         self.keys.check(known, &section)?;
-        let (operator, resolved) = parameters::make(known, &section, self.folders, &place)?;
+        let (operator, resolved) =
+            parameters::make(known, &section, self.folders, &self.places.operators[&full])?;
         self.values.extend(self.keys.values(known, &full, &*operator, &resolved));
         let (on_error, on_error_shown) = on_error::on_error(&section)?;
         let conditions = when::conditions(&section, graph, self.registry, self.folders)?;

@@ -45,25 +45,31 @@ impl WindowPiece<'_, '_> {
 /// are those that wait.
 pub(super) fn awaited(case: &Case<'_>, edge: u32, at: &Range<u64>) -> Option<(u32, u64)> {
     let full = case.edges.get(edge as usize)?;
+    let inputs = case.edges.iter().filter(|edge| edge.to == full.to && edge.from != full.from);
+    let inputs: Vec<u32> = inputs.filter(|edge| edge.is_awaited).map(|edge| edge.from).collect();
+    if inputs.is_empty() {
+        return None;
+    }
     let mut before: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for edge in case.edges.iter().filter(|edge| edge.is_awaited) {
         before.entry(edge.to).or_default().push(edge.from);
     }
-    let own = upstream(&before, full.from);
-    let is_source = |of: &u32| case.operators.get(*of as usize).is_some_and(|facts| facts.is_source);
-    let others = upstream(&before, full.to).into_iter().filter(|of| is_source(of) && !own.contains(of));
-    let due = |source: u32| {
-        let sent = case.spans.iter().filter(|span| span.operator == source && span.start_ns < at.end);
-        let due_ns = sent.max_by_key(|span| span.start_ns)?.due_ns;
-        (due_ns != Span::NO_DUE && due_ns > at.start).then_some((source, due_ns))
-    };
-    others.filter_map(due).max_by_key(|(_, due_ns)| *due_ns)
+    let (own, others) = (upstream(&before, vec![full.from]), upstream(&before, inputs));
+    let is_source = |of: u32| case.operators.get(of as usize).is_some_and(|facts| facts.is_source);
+    // By source: its last step before the consumer took.
+    let mut sent: BTreeMap<u32, &Span> = BTreeMap::new();
+    for span in case.spans.iter().filter(|span| span.start_ns < at.end && others.contains(&span.operator)) {
+        let last = sent.entry(span.operator).or_insert(span);
+        *last = if span.start_ns > last.start_ns { span } else { last };
+    }
+    let due = sent.into_iter().filter(|(of, _)| is_source(*of) && !own.contains(of));
+    let due = due.map(|(source, span)| (source, span.due_ns));
+    due.filter(|(_, ns)| *ns != Span::NO_DUE && *ns > at.start).max_by_key(|(_, ns)| *ns)
 }
 
-/// Operators from which messages reach this one, with itself.
-fn upstream(before: &BTreeMap<u32, Vec<u32>>, operator: u32) -> BTreeSet<u32> {
-    let mut all = BTreeSet::from([operator]);
-    let mut next = vec![operator];
+/// Operators from which messages reach these, with themselves.
+fn upstream(before: &BTreeMap<u32, Vec<u32>>, mut next: Vec<u32>) -> BTreeSet<u32> {
+    let mut all: BTreeSet<u32> = next.iter().copied().collect();
     while let Some(operator) = next.pop() {
         next.extend(before.get(&operator).into_iter().flatten().filter(|from| all.insert(**from)));
     }

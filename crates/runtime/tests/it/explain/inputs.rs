@@ -7,29 +7,29 @@ const TICK: u32 = 0;
 const SETPOINT: u32 = 1;
 const CONTROLLER: u32 = 2;
 
-/// The parts of a tick that is due at 1000 and waits in a controller for a set-point, which comes at 9000.
-fn parts(setpoint_due_ns: u64) -> Vec<(CauseClass, String, u64)> {
-    let step = |operator, source, due_ns, start_ns, end_ns| Span {
-        operator,
-        source,
-        due_ns,
-        start_ns,
-        end_ns,
-        held_by: Span::NONE,
-        ..Span::default()
-    };
-    let spans = [
-        step(TICK, 0, 1000, 1000, 1010),
-        step(SETPOINT, 1, setpoint_due_ns, 9000, 9010),
-        step(CONTROLLER, 0, 1000, 9010, 9110),
-    ];
-    let facts = |(name, usual_ns): (&str, u64)| OperatorFacts {
+/// A step of a message that was due, with its begin and its end.
+fn step(operator: u32, sequence: u64, (due_ns, start_ns, end_ns): (u64, u64, u64)) -> Span {
+    let (source, held_by) = (u32::from(operator == SETPOINT), Span::NONE);
+    Span { operator, source, sequence, due_ns, start_ns, end_ns, held_by, ..Span::default() }
+}
+
+fn operators() -> [OperatorFacts; 3] {
+    [("tick", 10), ("setpoint", 10), ("controller", 100)].map(|(name, usual_ns)| OperatorFacts {
         name: name.into(),
         is_source: name != "controller",
         usual_ns: Some(usual_ns),
         ..OperatorFacts::default()
-    };
-    let operators = [("tick", 10), ("setpoint", 10), ("controller", 100)].map(facts);
+    })
+}
+
+/// The parts of a tick that is due at 1000 and waits in a controller for a set-point, which comes at 9000.
+fn parts(setpoint_due_ns: u64) -> Vec<(CauseClass, String, u64)> {
+    let spans = [
+        step(TICK, 0, (1000, 1000, 1010)),
+        step(SETPOINT, 0, (setpoint_due_ns, 9000, 9010)),
+        step(CONTROLLER, 0, (1000, 9010, 9110)),
+    ];
+    let operators = operators();
     let case = Case {
         due_ns: 1000,
         end_ns: 9110,
@@ -61,30 +61,14 @@ fn a_message_that_was_due_later_is_named() {
 /// The parts of a tick that is due at 1000 and is held back by the full edge to the controller, which takes
 /// at 9010, when the set-point has come. `is_awaited`: whether the controller waits for set-points.
 fn held_parts(setpoint_due_ns: u64, is_awaited: bool) -> Vec<(CauseClass, String, u64)> {
-    let step = |operator, source, sequence, due_ns, start_ns, end_ns| Span {
-        operator,
-        source,
-        sequence,
-        due_ns,
-        start_ns,
-        end_ns,
-        held_by: Span::NONE,
-        ..Span::default()
-    };
     let spans = [
-        step(TICK, 0, 0, 500, 500, 510),
-        step(SETPOINT, 1, 0, setpoint_due_ns, 9000, 9010),
-        step(CONTROLLER, 0, 0, 500, 9010, 9020),
-        Span { held_by: 0, held_ns: 1000, ..step(TICK, 0, 1, 1000, 9020, 9030) },
-        step(CONTROLLER, 0, 1, 1000, 9030, 9130),
+        step(TICK, 0, (500, 500, 510)),
+        step(SETPOINT, 0, (setpoint_due_ns, 9000, 9010)),
+        step(CONTROLLER, 0, (500, 9010, 9020)),
+        Span { held_by: 0, held_ns: 1000, ..step(TICK, 1, (1000, 9020, 9030)) },
+        step(CONTROLLER, 1, (1000, 9030, 9130)),
     ];
-    let facts = |(name, usual_ns): (&str, u64)| OperatorFacts {
-        name: name.into(),
-        is_source: name != "controller",
-        usual_ns: Some(usual_ns),
-        ..OperatorFacts::default()
-    };
-    let operators = [("tick", 10), ("setpoint", 10), ("controller", 100)].map(facts);
+    let operators = operators();
     let edges = [
         EdgeFacts {
             name: "tick.out → controller.value".into(),
