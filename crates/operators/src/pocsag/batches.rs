@@ -1,7 +1,7 @@
 //! Batches in a stream of symbols: a sync word and sixteen code words.
 
-use super::bch::{CorrectedWord, WordCorrector};
-use super::message::{PageAssembly, PageCoding, TimedLine};
+use super::bch::{ALTERNATIVES, CorrectedWord, WORD, WordCorrector};
+use super::message::{IDLE, PageAssembly, PageCoding, TimedLine};
 use std::collections::VecDeque;
 
 /// The word at which a batch begins.
@@ -16,11 +16,12 @@ const MOST_WRONG_LATER: u32 = 4;
 /// Symbols of the words of a batch.
 const BATCH: usize = 512;
 
-/// Symbols of a word.
-const WORD: usize = 32;
+/// Wrong bits up to which a word is taken for the idle word. There is one in most gaps, so it is likelier
+/// than another word that would have two wrong bits.
+const MOST_WRONG_IDLE: u32 = 4;
 
-/// Mean deviation of the symbols of a word, as a share of their level, up to which the word is clear.
-const CLEAR: f32 = 0.4;
+/// Wrong bits up to which a word that would be lost is taken for the idle word. One of 3700 others looks so.
+const MOST_WRONG_IDLE_OR_LOST: u32 = 6;
 
 /// How much the words of a first batch must tell, in bits; see [`evidence`].
 const EVIDENCE: i32 = 16;
@@ -120,7 +121,7 @@ impl BatchSearch {
     /// Ends a message that was not ended.
     pub fn finish(&mut self, mut found: impl FnMut(TimedLine)) {
         self.state = BatchState::Search;
-        self.pages.end(self.levels.inverted).into_iter().for_each(&mut found);
+        self.pages.break_off(self.levels.inverted).into_iter().for_each(&mut found);
     }
 
     fn keep_last(&mut self, count: usize) {
@@ -146,35 +147,40 @@ impl BatchSearch {
     }
 
     /// Reads a word of a batch: what it is, and how many bits of it were wrong. `None` if it is lost.
-    fn read_word(&self, number: usize) -> Option<(u32, u32)> {
+    fn read_word(&self, number: usize, variance: f32) -> Option<(u32, u32)> {
         let SyncLevels { middle, swing, inverted } = self.levels;
-        let symbols = self.symbols.range(number * WORD..(number + 1) * WORD);
-        let bit = |symbol: &TimedSymbol| u32::from((symbol.value < middle) != inverted);
-        let received = symbols.clone().fold(0u32, |word, symbol| word << 1 | bit(symbol));
-        let CorrectedWord { word, corrected } = self.corrector.correct(received)?;
-        if corrected < 2 {
-            return Some((word, corrected));
+        let symbols = self.symbols.range(number * WORD..(number + 1) * WORD).rev();
+        // By the bits, the lowest first; those that are 1 are positive.
+        let mut values = [0.0; WORD];
+        for (value, symbol) in values.iter_mut().zip(symbols) {
+            *value = if inverted { symbol.value - middle } else { middle - symbol.value };
         }
-        // Two bits that were clearly wrong, among others that were not clear, are rather a word with four
-        // errors.
-        let (mut moved, mut spread) = (0.0, 0.0);
-        for (symbol, bit) in symbols.zip((0..32).rev()) {
-            let size = (symbol.value - middle).abs();
-            match (word ^ received) >> bit & 1 {
-                1 => moved += size,
-                _ => spread += (size - swing) * (size - swing) / 30.0,
-            }
+        let received = (0..WORD).fold(0u32, |word, bit| word | u32::from(values[bit] > 0.0) << bit);
+        let is_clear = |word: u32| {
+            let agreeing: [f32; WORD] =
+                std::array::from_fn(|bit| if word >> bit & 1 == 1 { values[bit] } else { -values[bit] });
+            !ALTERNATIVES.is_doubtful(&agreeing, swing, variance)
+        };
+        let wrong = (received ^ IDLE).count_ones();
+        match self.corrector.correct(received) {
+            _ if wrong <= MOST_WRONG_IDLE => Some((IDLE, wrong)),
+            Some(CorrectedWord { word, corrected }) if is_clear(word) => Some((word, corrected)),
+            _ => (wrong <= MOST_WRONG_IDLE_OR_LOST).then_some((IDLE, wrong)),
         }
-        (moved <= swing || spread.sqrt() <= CLEAR * swing).then_some((word, corrected))
+    }
+
+    /// Mean square by which the sizes of the symbols of a batch deviate from the level.
+    fn variance(&self) -> f32 {
+        let SyncLevels { middle, swing, .. } = self.levels;
+        let square = |symbol: &TimedSymbol| ((symbol.value - middle).abs() - swing).powi(2);
+        self.symbols.iter().map(square).sum::<f32>() / self.symbols.len() as f32
     }
 
     /// Reads the words of a batch, if it is one.
     fn end_batch(&mut self, mut found: impl FnMut(TimedLine)) {
         let inverted = self.levels.inverted;
-        let mut words = [None; BATCH / WORD];
-        for (number, word) in words.iter_mut().enumerate() {
-            *word = self.read_word(number);
-        }
+        let variance = self.variance();
+        let words: [_; BATCH / WORD] = std::array::from_fn(|number| self.read_word(number, variance));
         if self.state == BatchState::First && words.iter().map(|word| evidence(*word)).sum::<i32>() < EVIDENCE
         {
             self.keep_last(WORD - 1);
@@ -206,7 +212,7 @@ impl BatchSearch {
 }
 
 /// How much a word tells for a batch, in bits. Of random words, one in 2048 has no error, one in 64 has one,
-/// and one in 4 seems to have two.
+/// and one in 4 seems to have two, if no symbol is weak.
 fn evidence(word: Option<(u32, u32)>) -> i32 {
     match word {
         Some((_, 0)) => 11,

@@ -3,8 +3,17 @@
 /// `x¹⁰ + x⁹ + x⁸ + x⁶ + x⁵ + x³ + 1`.
 const POLYNOMIAL: u32 = 0x769;
 
+use crate::symbols::Alternatives;
+use std::sync::LazyLock;
+
+/// Bits of a word.
+pub(super) const WORD: usize = 32;
+
 /// Most bits that are corrected.
 const MOST: u32 = 2;
+
+/// Most bits by which another word is thought to differ: no other one differs by fewer.
+const NEAREST: u32 = 6;
 
 /// Corrects code words.
 #[derive(Debug, Clone)]
@@ -29,6 +38,13 @@ fn remainder(word: u32) -> u32 {
         |rest, bit| if rest >> bit & 1 == 1 { rest ^ POLYNOMIAL << (bit - 10) } else { rest },
     )
 }
+
+/// The sets of bits that turn a word into another one. Finding them takes milliseconds.
+pub(super) static ALTERNATIVES: LazyLock<Alternatives> = LazyLock::new(|| {
+    // Each bit turns the parity, too.
+    let changes: Vec<u32> = (0..WORD).map(|bit| remainder(1 << bit) << 1 | 1).collect();
+    Alternatives::new(&changes, NEAREST)
+});
 
 impl WordCorrector {
     pub fn new() -> Self {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The code word between messages.
-const IDLE: u32 = 0x7a89_c197;
+pub(super) const IDLE: u32 = 0x7a89_c197;
 
 /// Most words of a message that are kept: more than 9000 characters.
 const MOST_WORDS: usize = 3200;
@@ -38,6 +38,8 @@ struct OpenPage {
     /// The bits of each word; `None` for those that had too many errors.
     words: Vec<Option<u32>>,
     corrected: u32,
+    /// Whether words may be missing at the end.
+    is_cut: bool,
 }
 
 /// One line of JSON.
@@ -56,6 +58,8 @@ struct PageLine {
     corrected_bits: u32,
     #[serde(skip_serializing_if = "is_none")]
     lost_words: usize,
+    #[serde(skip_serializing_if = "is_false")]
+    cut: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -95,22 +99,19 @@ impl PageAssembly {
         word: Option<(u32, u32)>,
         inverted: bool,
     ) -> Option<TimedLine> {
-        let Some((word, corrected)) = word else {
-            if let Some(page) = self.open.as_mut().filter(|page| page.words.len() < MOST_WORDS) {
-                page.words.push(None);
-            }
-            return None;
-        };
-        if word >> 31 == 1 {
+        let is_message = word.is_none_or(|(word, _)| word >> 31 == 1);
+        if is_message {
             match &mut self.open {
                 Some(page) if page.words.len() < MOST_WORDS => {
-                    page.words.push(Some(word >> 11 & 0xf_ffff));
-                    page.corrected += corrected;
+                    page.words.push(word.map(|(word, _)| word >> 11 & 0xf_ffff));
+                    page.corrected += word.map_or(0, |(_, corrected)| corrected);
                 }
-                _ => self.orphans += 1,
+                Some(page) => page.is_cut = true,
+                None => self.orphans += u64::from(word.is_some()),
             }
             return None;
         }
+        let (word, corrected) = word?;
         let ended = self.end(inverted);
         if word != IDLE {
             self.open = Some(OpenPage {
@@ -119,17 +120,21 @@ impl PageAssembly {
                 function: word >> 11 & 3,
                 words: Vec::new(),
                 corrected,
+                is_cut: false,
             });
         }
         ended
     }
 
+    /// Ends the message, although no word came that ends it.
+    pub fn break_off(&mut self, inverted: bool) -> Option<TimedLine> {
+        self.open.as_mut()?.is_cut = true;
+        self.end(inverted)
+    }
+
     /// Ends the message.
-    pub fn end(&mut self, inverted: bool) -> Option<TimedLine> {
-        let mut page = self.open.take()?;
-        // A lost word at the end was rather the address of another message than a part of this one.
-        let last = page.words.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        page.words.truncate(last);
+    fn end(&mut self, inverted: bool) -> Option<TimedLine> {
+        let page = self.open.take()?;
         let (numeric, text) = match (self.coding, page.function) {
             _ if page.words.is_empty() => (None, None),
             (PageCoding::Numeric, _) | (PageCoding::Function, 0) => (Some(digits(&page.words)), None),
@@ -146,6 +151,7 @@ impl PageAssembly {
             text,
             corrected_bits: page.corrected,
             lost_words: page.words.iter().filter(|word| word.is_none()).count(),
+            cut: page.is_cut,
         };
         Some((page.time_s, serde_json::to_string(&line).ok()?))
     }

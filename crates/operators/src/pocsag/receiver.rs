@@ -1,6 +1,7 @@
 //! The receiver of pages: from audio to lines.
 
 use super::batches::BatchSearch;
+use super::bch::ALTERNATIVES;
 use super::message::{PageCoding, TimedLine};
 use crate::check;
 use crate::dsp::{FirDecimator, not_finite};
@@ -9,6 +10,7 @@ use crate::packet::{check_length, mean_taps};
 use crate::symbols::{ClockSettings, Strobe, SymbolClock, TimingDetector};
 use onbeat_runtime::{Chunk, Context, Ending, Error, Input, Kernel, Operator, Output, Step, operator};
 use std::collections::VecDeque;
+use std::sync::LazyLock;
 
 /// Symbol rates of POCSAG.
 const RATES: [u32; 3] = [512, 1200, 2400];
@@ -73,6 +75,7 @@ impl Operator for PocsagDecode {
 
     fn start(&mut self, _: &mut Context) -> Result<(), Error> {
         self.search = FindingSearch::default();
+        LazyLock::force(&ALTERNATIVES);
         Ok(())
     }
 

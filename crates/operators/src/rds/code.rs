@@ -1,7 +1,15 @@
 //! The code of a block: 16 bits of information, and a check word of 10 bits plus an offset word.
 
+use crate::symbols::Alternatives;
+
 /// Bits of a block.
 pub(super) const BLOCK: usize = 26;
+
+/// Symbols of a block: the first bit is a difference, too.
+pub(super) const SYMBOLS: usize = BLOCK + 1;
+
+/// Most symbols by which another block is thought to differ.
+const MOST: u32 = 5;
 
 /// The generator polynomial, x¹⁰ + x⁸ + x⁷ + x⁵ + x⁴ + x³ + 1.
 const GENERATOR: u32 = 0b101_1011_1001;
@@ -33,6 +41,17 @@ pub(super) fn place_of(remainder: u32) -> Option<usize> {
 /// Offset words that a block at this place can have.
 pub(super) fn offsets_at(place: usize) -> [u32; 2] {
     [OFFSETS[place], if place == 2 { OFFSET_C2 } else { OFFSETS[place] }]
+}
+
+/// The bits that a turned symbol changes, by the number of symbols after it.
+pub(super) fn bits_of(symbol: usize) -> u32 {
+    (0b11 << symbol >> 1) & ((1 << BLOCK) - 1)
+}
+
+/// The sets of symbols that turn a block into another one with a right check word.
+pub(super) fn alternatives() -> Alternatives {
+    let changes: Vec<u32> = (0..SYMBOLS).map(|symbol| remainder(bits_of(symbol))).collect();
+    Alternatives::new(&changes, MOST)
 }
 
 #[cfg(test)]

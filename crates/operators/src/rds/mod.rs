@@ -5,7 +5,6 @@
 
 mod characters;
 mod code;
-mod doubt;
 mod group;
 mod line;
 mod receiver;

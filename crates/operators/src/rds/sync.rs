@@ -1,8 +1,8 @@
 //! Blocks and groups in a stream of symbols.
 
-use super::code::{BLOCK, offsets_at, place_of, remainder};
-use super::doubt::{Alternatives, SYMBOLS, bits_of};
+use super::code::{BLOCK, SYMBOLS, alternatives, bits_of, offsets_at, place_of, remainder};
 use super::group::{RdsBlock, RdsGroup};
+use crate::symbols::Alternatives;
 
 /// Blocks of a group.
 const BLOCKS: usize = 4;
@@ -87,7 +87,7 @@ impl GroupSearch {
     pub fn new(can_correct: bool) -> Self {
         GroupSearch {
             can_correct,
-            alternatives: Alternatives::new(),
+            alternatives: alternatives(),
             state: SyncState::Search,
             bits: 0,
             symbols: vec![RdsSymbol::default(); KEPT + 1],

@@ -1,9 +1,11 @@
 //! Recovery of symbols from a waveform.
 
 mod clock;
+mod doubt;
 
 pub(crate) use clock::{ClockSettings, Strobe, SymbolClock, interpolate};
 pub use clock::{SymbolSample, TimingDetector};
+pub(crate) use doubt::Alternatives;
 
 use crate::check;
 use crate::dsp::not_finite;

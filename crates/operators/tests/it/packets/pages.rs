@@ -95,6 +95,79 @@ fn two_wrong_bits_are_corrected_and_three_are_lost() {
     assert_eq!(line(&[(14, 0b111 << 20)]), Vec::<Value>::new());
 }
 
+/// The lines of a transmission with these bits flipped, of which only the first symbols come. The words are
+/// those of one message in two batches: 14 to 17, then idle words.
+fn damaged(wrong: &[(usize, u32)], symbols: usize) -> Vec<Value> {
+    let mut bits = transmission(&[(1_234_567, 0, "123456789012345")], wrong);
+    bits.truncate(symbols);
+    without_times(received("pocsag.decode", pause(&[PLAIN.two_levels(&bits)]), PLAIN.rate_hz))
+}
+
+#[test]
+fn what_is_missing_at_the_end_is_told() {
+    let mut page = json!({"baud": 1200, "address": 1_234_567, "function": 0, "corrected_bits": 0});
+    let mut is = |text: &str, field: &str, value: Value, found: Vec<Value>| {
+        page["numeric"] = text.into();
+        page[field] = value;
+        assert_eq!(found, std::slice::from_ref(&page));
+        page.as_object_mut().unwrap().remove(field);
+    };
+    let lost = |count: usize| "\u{fffd}".repeat(5 * count);
+    is(&format!("1234567890{}", lost(1)), "lost_words", 1.into(), damaged(&[(17, 0b111 << 20)], usize::MAX));
+    let all = [15, 16, 17].map(|word| (word, 0b111 << 20));
+    is(&lost(3), "lost_words", 3.into(), damaged(&all, usize::MAX));
+    // No batch follows, although no word has ended the message.
+    let one_batch = 576 + 17 * 32;
+    is("12345", "cut", true.into(), damaged(&[], one_batch));
+    is("12345", "cut", true.into(), damaged(&[], one_batch + 20));
+}
+
+#[test]
+fn an_idle_word_ends_a_message_though_bits_are_wrong() {
+    let right = damaged(&[], usize::MAX);
+    for bits in
+        [0b11 << 3, 0b111 << 20, 0b1011 << 28, 0b1111 << 9, 0b1_0011_0001 << 7, 0x8421_0000, 0b1_1111 << 4]
+    {
+        assert_eq!(damaged(&[(18, bits)], usize::MAX), right, "{bits:b}");
+    }
+    // Six others make another word of them, which is not taken for it: the address of a page.
+    let six = [0, 1, 2, 5, 20, 23].iter().fold(0, |bits, bit| bits | 1 << bit);
+    let word = 0x7a89_c197 ^ six;
+    let found = damaged(&[(18, six)], usize::MAX);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0], right[0]);
+    assert_eq!(found[1]["address"], (word >> 13) << 3 | 1);
+}
+
+#[test]
+fn no_whole_page_is_wrong_in_noise() {
+    let mut dice = Dice::new(8);
+    let mut page = |number: u32| {
+        let text: String =
+            (0..5 + dice.bits() % 40).map(|_| char::from(0x21 + (dice.bits() % 94) as u8)).collect();
+        (number * 20_011 % (1 << 21), 3, text)
+    };
+    let pages: Vec<(u32, u32, String)> = (1..=60).map(&mut page).collect();
+    for (noise, least) in [(1.0, 60), (1.7, 50), (2.1, 10), (2.7, 0)] {
+        let signal = Signal { noise, ..PLAIN };
+        let one = |(address, function, text): &(u32, u32, String)| {
+            signal.two_levels(&transmission(&[(*address, *function, text)], &[]))
+        };
+        let audio: Vec<_> = pages.iter().map(one).collect();
+        let found =
+            received("pocsag.decode", signal.received(&pause(&audio), &mut Dice::new(3)), signal.rate_hz);
+        let is_whole = |line: &&Value| line.get("lost_words").is_none() && line.get("cut").is_none();
+        let whole: Vec<&Value> = found.iter().filter(is_whole).collect();
+        for line in &whole {
+            let is_sent = pages.iter().any(|(address, function, text)| {
+                line["address"] == *address && line["function"] == *function && line["text"] == **text
+            });
+            assert!(is_sent, "noise {noise}: {line}");
+        }
+        assert!(whole.len() >= least, "noise {noise}: {} whole pages", whole.len());
+    }
+}
+
 #[test]
 fn cuts_do_not_matter_to_pages() {
     let bits = transmission(&PAGES[..1], &[]);
