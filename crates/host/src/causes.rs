@@ -33,8 +33,7 @@ impl Causes {
     pub fn lost_ms(&self, finding: &str) -> Option<f64> {
         let table = self.table.as_ref()?;
         CauseFix::by(finding).next()?;
-        let is_fixed_by_it =
-            |cause: &&Cause| CauseFix::by(finding).any(|row| row.is(cause.class, &cause.name));
+        let is_fixed_by_it = |cause: &&Cause| CauseFix::by(finding).any(|row| row.covers(cause));
         let lost_ns =
             table.iter().filter(is_fixed_by_it).fold(0, |sum: u64, cause| sum.saturating_add(cause.lost_ns));
         Some(lost_ns as f64 / 1e6)

@@ -21,7 +21,7 @@ pub fn operators(arguments: &OperatorsArguments, registry: &Registry) -> Result<
     let is_found = |kind: &onbeat::Kind| documents::has_words(kind, &arguments.find);
     if !registry.kinds().any(is_found) {
         let message = format!("no operator kind has the words {}", arguments.find.join(" "));
-        return Err(CommandError::new(message).help(ALL));
+        return Err(CommandError::new(message).help("`onbeat operators` lists all kinds"));
     }
     match (arguments.format.tables(), kind) {
         (Some(format), None) => show(&documents::kinds(registry, &arguments.find), format)?,

@@ -104,7 +104,8 @@ impl StartedRun {
         let (name, written) = (pipeline.name().to_string(), pipeline.written.clone());
         // First of all: threads that start after this inherit these cores, and workers get cores of their
         // own.
-        let house = threads::keep_house(&pipeline.options.house_keeping);
+        let house = threads::keep_house(&pipeline.plan.house_keeping())
+            .filter(|_| !pipeline.options.house_keeping.is_empty());
         if pipeline.options.strict {
             house.as_ref().map_or(Ok(()), check_obtained)?;
         }
@@ -292,6 +293,9 @@ fn failure_of(record: &Record, written: &Written) -> CommandError {
         None => CommandError::new(reason.clone()),
     };
     match panics::last() {
+        Some(place) if std::env::var_os("RUST_BACKTRACE").is_some_and(|asked| asked != "0") => {
+            failure.help(format!("panic at {place}"))
+        }
         Some(place) => failure.help(format!("panic at {place}; RUST_BACKTRACE=1 shows a backtrace")),
         None => failure.if_of_file(),
     }

@@ -82,7 +82,7 @@ const TRADE: [(&str, &str); 14] = [
     ("saxpy", "scale multiply"),
     ("select", "switch"),
     ("sum", "add mix"),
-    ("threshold", "count trigger comparator"),
+    ("threshold", "count crossing trigger comparator"),
     ("valve", "switch mute"),
     ("wav.sink", "wave record recorder"),
     ("wav.source", "wave"),

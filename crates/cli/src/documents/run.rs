@@ -251,8 +251,7 @@ fn paths(record: &Record) -> Table {
         let others = || record.paths.iter().any(|other| other.to == path.to && other.latency.count > 0);
         path.latency.count > 0 || path.max_latency_ns.is_some() || !others()
     };
-    // Messages that are not due are timed as a sample.
-    let count = if record.config["pace"] == "fast" { "timed" } else { "messages" };
+    let count = if has_sampled(record) { "timed" } else { "messages" };
     Table {
         columns: vec![
             Column::new("path", "path", Unit::Text),
@@ -266,6 +265,19 @@ fn paths(record: &Record) -> Table {
             Column::new("misses", "misses", Unit::Count).alarm(),
         ],
         rows: record.paths.iter().filter(is_shown).map(row).collect(),
+    }
+}
+
+/// Whether only a sample of the messages of some path was timed: they are not due.
+fn has_sampled(record: &Record) -> bool {
+    let is_fast = |operator: &serde_json::Value| {
+        operator["pace"] == "fast" && record.paths.iter().any(|path| operator["name"] == path.from)
+    };
+    match &record.config["pace"] {
+        serde_json::Value::Null => {
+            record.config["operator"].as_array().is_some_and(|all| all.iter().any(is_fast))
+        }
+        pace => pace == "fast",
     }
 }
 

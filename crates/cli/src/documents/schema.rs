@@ -55,7 +55,7 @@ fn workers() -> Value {
             "description": "How operators are distributed to workers. `greedy`: one worker, always in the same order. `event`: several that share all operators. `pinned`: several, each with its part of the graph. `replicated`: several, each with a copy of the graph. `custom`: pools.",
         },
         "cores": cores("Cores for the workers, one worker on each: `[0, 1]`, `\"0-1\"`, or `\"cpuset:0-1\"`, the first two of those that the process may use."),
-        "house_keeping": cores("Cores for non-worker threads. Default: all."),
+        "house_keeping": cores("Cores for non-worker threads. Default: those without a worker, if each worker has a core and there are others; else all."),
         "workers": { "type": "integer", "minimum": 1, "description": "Number of workers, if no cores are named. Default: one on each core; `greedy` has one." },
         "share": {
             "enum": ["heavy", "always"],
@@ -206,7 +206,7 @@ fn quantum() -> Value {
     quantity(
         "size",
         "B",
-        "Largest size of a chunk. Default: 16 KiB, or that of `[defaults]`; of one frame, if frames are known to be larger.",
+        "Largest size of a chunk. Default: 16 KiB, or that of `[defaults]`, but behind a source that keeps time at most 100 ms of samples; of one frame, if frames are known to be larger.",
     )
 }
 

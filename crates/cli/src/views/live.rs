@@ -14,31 +14,39 @@ const GAP: u16 = 2;
 const WIDEST: usize = 32;
 
 /// Visible part of a view.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ViewState {
     /// Table that the arrow keys scroll, counted from the last one, which has the most rows.
     table: usize,
-    /// First visible row of that table.
-    row: usize,
+    /// First visible row of each table, in the same order.
+    rows: Vec<usize>,
 }
 
 impl ViewState {
     /// Handles a key. Returns whether the view uses it.
     pub fn key(&mut self, key: KeyCode) -> bool {
         const PAGE: usize = 10;
-        self.row = match key {
-            KeyCode::Down => self.row + 1,
-            KeyCode::Up => self.row.saturating_sub(1),
-            KeyCode::PageDown => self.row + PAGE,
-            KeyCode::PageUp => self.row.saturating_sub(PAGE),
-            KeyCode::Home => 0,
-            KeyCode::Tab => {
-                self.table += 1;
-                0
-            }
+        let mut none = 0;
+        let row = self.rows.get_mut(self.table).unwrap_or(&mut none);
+        match key {
+            KeyCode::Down => *row += 1,
+            KeyCode::Up => *row = row.saturating_sub(1),
+            KeyCode::PageDown => *row += PAGE,
+            KeyCode::PageUp => *row = row.saturating_sub(PAGE),
+            KeyCode::Home => *row = 0,
+            KeyCode::Tab => self.table += 1,
             _ => return false,
-        };
+        }
         true
+    }
+
+    /// Limits the rows to those that can be first, `most` of each table from the last one on, and selects
+    /// the next table that can be scrolled.
+    fn limit(&mut self, most: &[usize]) {
+        self.rows.resize(most.len(), 0);
+        self.rows.iter_mut().zip(most).for_each(|(row, most)| *row = (*row).min(*most));
+        let after = (0..most.len()).map(|step| (self.table + step) % most.len());
+        self.table = after.clone().find(|&at| most[at] > 0).or_else(|| after.clone().next()).unwrap_or(0);
     }
 }
 
@@ -81,16 +89,21 @@ pub fn render(frame: &mut Frame<'_>, view: &LiveView, state: &mut ViewState) {
     sizes.push(Constraint::Length(u16::try_from(view.lines.len()).unwrap_or(u16::MAX)));
     let parts = Layout::vertical(sizes).split(area);
     frame.render_widget(Line::styled(view.title.as_str(), head_style()), parts[0]);
-    state.table %= view.tables.len().max(1);
+    let rooms: Vec<usize> =
+        (0..=last).map(|at| usize::from(parts[1 + 2 * at].height.saturating_sub(1))).collect();
+    // A table of which no row is visible shows none of the others either.
+    let most = |(table, room): (&LiveTable, &usize)| match room {
+        0 => 0,
+        room => table.rows.len().saturating_sub(*room),
+    };
+    let mosts: Vec<usize> = view.tables.iter().zip(&rooms).map(most).rev().collect();
+    state.limit(&mosts);
     for (at, table) in view.tables.iter().enumerate() {
         let (body, foot) = (parts[1 + 2 * at], parts[2 + 2 * at]);
-        let room = usize::from(body.height.saturating_sub(1));
+        let room = rooms[at];
         let beyond = table.rows.len().saturating_sub(room);
         let is_selected = at == last - state.table;
-        let first = if is_selected { state.row.min(beyond) } else { 0 };
-        if is_selected {
-            state.row = first;
-        }
+        let first = state.rows[last - at];
         let columns_left_out = render_table(frame, body, table, first);
         let mut notes = Vec::new();
         if at == last {
@@ -254,6 +267,22 @@ mod tests {
         assert!(drawn(&cpus(12), 44, 12, &mut state).contains("of 36, arrows"));
         assert!(state.key(KeyCode::Tab) && !state.key(KeyCode::Char('x')));
         assert!(drawn(&cpus(12), 44, 12, &mut state).contains("of 12, arrows"));
+        // Back at the first one, which is where it was.
+        assert!(state.key(KeyCode::Tab));
+        assert!(drawn(&cpus(12), 44, 12, &mut state).contains("of 36, arrows"));
+    }
+
+    #[test]
+    fn tab_passes_over_tables_without_more_rows() {
+        let mut state = ViewState::default();
+        // All CPUs fit, and not all causes.
+        let text = drawn(&cpus(5), 100, 14, &mut state);
+        assert!(text.contains("of 15, arrows") && !text.contains("Tab"), "{text}");
+        for _ in 0..2 {
+            assert!(state.key(KeyCode::Tab) && state.key(KeyCode::Down));
+            let text = drawn(&cpus(5), 100, 14, &mut state);
+            assert!(text.contains("of 15, arrows"), "{text}");
+        }
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn within(limit: Duration, what: &str, mut look: impl FnMut() -> Option<()>) -> 
     Err(format!("waited in vain until {what}"))
 }
 
-const PIPELINES: [(&str, &str); 6] = [
+const PIPELINES: [(&str, &str); 8] = [
     (
         "count.toml",
         r#"
@@ -217,6 +217,25 @@ to = "slow"
 [[edge]]
 from = "slow"
 to = "end"
+"#,
+    ),
+    (
+        "open_end.toml",
+        r#"
+[[operator]]
+name = "tone"
+kind = "tone.source"
+frequency = 10
+sample_rate = 1000
+"#,
+    ),
+    (
+        "python.toml",
+        r#"
+[[operator]]
+name = "own"
+kind = "python"
+file = "own.py"
 "#,
     ),
     (

@@ -14,6 +14,7 @@ mod host;
 mod identities;
 mod interrupted;
 mod jobs;
+mod kinds;
 mod late;
 mod linked;
 mod measured;

@@ -197,14 +197,45 @@ fn the_fix_of_a_cause_is_a_check_and_has_its_cost() {
         assert!(findings.windows(2).all(|two| two[0] != two[1]), "{row:?}: one is there twice");
         // With and without a name, as many as a class has.
         for name in row.names.iter().copied().chain(row.names.is_empty().then_some("")) {
-            let first = row.class.finding(name);
-            let causes = Causes { table: Some(vec![cause(row.class, name, 1_000_000)]), faults: None };
+            let usual = cause(row.class, name, 1_000_000);
+            // Among some rows, the policies of the threads choose.
+            let is_usual = row.covers(&usual);
+            let first = if is_usual { row.class.finding(name) } else { row.findings().next() };
+            let made = Cause { finding: first.map(str::to_owned), ..usual };
+            let causes = Causes { table: Some(vec![made]), faults: None };
             for finding in row.findings().chain(first) {
                 assert!(checks::named(finding).is_some(), "{row:?}: no check is called {finding}");
                 assert_eq!(causes.lost_ms(finding), Some(1.0), "{finding} of {:?} {name}", row.class);
             }
         }
     }
+}
+
+#[test]
+fn the_policies_of_threads_choose_the_fix() {
+    let class = CauseClass::Preempted;
+    let lost = |policy: &str, is_worker_real_time: bool| {
+        let finding = class.finding_of_thread("python3", Some(policy), is_worker_real_time);
+        let cause = Cause { finding: finding.map(str::to_owned), ..cause(class, "python3", 1_000_000) };
+        let causes = Causes { table: Some(vec![cause]), faults: None };
+        let costs = |id: &&str| causes.lost_ms(id) == Some(1.0);
+        (finding.unwrap(), ["isolcpus", "preemption-model", "rivals"].into_iter().filter(costs).collect())
+    };
+    let all: Vec<(&str, Vec<&str>)> =
+        vec![lost("f:90", true), lost("d", false), lost("o:0", true), lost("o:-5", false)];
+    // No kernel keeps a higher priority from the core, and a normal thread holds up a real-time one only
+    // while it is in the kernel.
+    let expected = [
+        ("rivals", vec!["rivals"]),
+        ("rivals", vec!["rivals"]),
+        ("preemption-model", vec!["isolcpus", "preemption-model"]),
+        ("isolcpus", vec!["isolcpus"]),
+    ];
+    assert_eq!(all, expected);
+    // A thread whose name has a fix keeps it.
+    assert_eq!(class.finding_of_thread("kdamond.0", Some("o:0"), true), Some("damon"));
+    assert_eq!(class.finding_of_thread("ksoftirqd/1", Some("o:0"), true), class.finding("ksoftirqd/1"));
+    assert_eq!(CauseClass::Irq.finding_of_thread("eth0", None, true), Some("device-interrupts"));
 }
 
 /// What a check says of a machine.

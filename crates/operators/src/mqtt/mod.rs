@@ -62,6 +62,7 @@ macro_rules! client_parameters {
             $($(#[$more])* $field: $type,)*
             /// Highest quality of service: 0 (at most once) or 1 (at least once).
             #[serde(default)]
+            #[schemars(range(min = 0, max = 1))]
             qos: u8,
             /// Identifier of the client, which no other client of the broker may have. Without it:
             /// `onbeat-PROCESS-OPERATOR`, which is new in each run.

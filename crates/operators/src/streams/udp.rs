@@ -232,8 +232,9 @@ struct UdpSourceParameters {
     /// Samples per second; without it there is no source time.
     #[serde(default)]
     sample_rate: Option<Hertz>,
-    /// Ends the stream when no datagram has arrived for this time; without it, only an end
-    /// datagram or a stop of the run ends it.
+    /// Ends the stream when no datagram has arrived for this time; without it, only a stop of the run ends
+    /// it, or, with `header = true`, an end datagram: 8 bytes, low byte first, with the number of datagrams
+    /// sent before it and the highest bit set.
     #[serde(default)]
     timeout: Option<Seconds>,
     /// Size of the socket's buffer, in which datagrams wait, such as `"4 MiB"`. It includes about 0.8 KiB of

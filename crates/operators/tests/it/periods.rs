@@ -26,7 +26,7 @@ fn a_plan_says_how_often_a_source_sends() {
     wav(folder.path());
     std::fs::write(folder.path().join("iq.u8"), [127u8; 4096]).expect("a file");
     // Source, sink, description of the edge, and period in nanoseconds.
-    let table: [(&str, &str, &str, Option<u64>); 11] = [
+    let table: [(&str, &str, &str, Option<u64>); 16] = [
         ("kind = 'timer'\nperiod = '250us'", "count.sink", "", Some(250_000)),
         ("kind = 'counter'\nrate = '2 kHz'", "count.sink", "", Some(500_000)),
         ("kind = 'counter'\nrate = '2 kHz'\npace = 'fast'", "count.sink", "", None),
@@ -36,6 +36,12 @@ fn a_plan_says_how_often_a_source_sends() {
         ("kind = 'null.source'\nrate = '1 MHz'\nsize = 500", "null.sink", "", Some(500_000)),
         ("kind = 'null.source'\nrate = '1 MHz'", "null.sink", "quantum = '4 KiB'", Some(1_024_000)),
         ("kind = 'wav.source'\npath = 'tone.wav'", "null.sink", "quantum = '4 KiB'", Some(128_000_000)),
+        // The first sample of a chunk is at most 100 ms old, unless the edge says otherwise.
+        ("kind = 'wav.source'\npath = 'tone.wav'", "null.sink", "", Some(100_000_000)),
+        ("kind = 'wav.source'\npath = 'tone.wav'\npace = 'fast'", "null.sink", "", None),
+        ("kind = 'tone.source'\nfrequency = 1\nsample_rate = '1 kHz'", "null.sink", "", Some(100_000_000)),
+        ("kind = 'tone.source'\nfrequency = 1\nsample_rate = '5 Hz'", "null.sink", "", Some(200_000_000)),
+        ("kind = 'null.source'\nrate = '1 MHz'", "null.sink", "", Some(4_096_000)),
         ("kind = 'wav.source'\npath = 'nowhere.wav'", "null.sink", "quantum = '4 KiB'", None),
         (
             "kind = 'iq.source'\npath = 'iq.u8'\nformat = 'cu8'\nsample_rate = '1 MHz'",

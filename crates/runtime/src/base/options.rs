@@ -27,7 +27,8 @@ pub struct Options {
     /// Cores to run on, with one worker each. Default: none named. Then `greedy` runs on the core that the
     /// kernel chooses, and `pinned` and `event` use all cores that the process may use.
     pub cores: Vec<usize>,
-    /// Cores for non-worker threads. Workers without named cores avoid these cores. Default: none.
+    /// Cores for non-worker threads. Workers without named cores avoid these cores. Default: the cores of the
+    /// process without a worker, or all of them; see [`Plan::house_keeping`](crate::Plan::house_keeping).
     pub house_keeping: Vec<usize>,
     /// For `event`: the operators that its workers share. Default: [`Share::Heavy`].
     pub share: Share,
@@ -90,7 +91,7 @@ pub struct Options {
     /// Capacity in messages of edges that name none. Default: 4.
     pub capacity: usize,
     /// Quantum in bytes of edges that name none. Default: 16 KiB. An edge on which larger frames are known to
-    /// come has room for one.
+    /// come has room for one; an edge from a source that keeps time has room for 100 ms of samples at most.
     pub quantum: usize,
     /// Most bytes of all chunk stores together. Default: half of the machine's memory. Pages that are never
     /// used take no memory.

@@ -1,8 +1,9 @@
 //! Findings of the recorder, and their entry into the record.
 
+use super::case::{Scheduling, ThreadFacts};
 use crate::engine::flight::{About, Late};
 use crate::plan::Plan;
-use onbeat_trace::cause::{Cause, Explained, Verdict};
+use onbeat_trace::cause::{Cause, Explained, Part, Verdict};
 use onbeat_trace::record::{Miss, MissKind, PathRecord, SlowMessage};
 use onbeat_trace::{CauseClass, Record};
 use std::collections::{BTreeMap, HashMap};
@@ -66,17 +67,55 @@ impl Findings {
     }
 }
 
-/// Causes by falling cost.
-pub(super) fn table(causes: &BTreeMap<(CauseClass, String), (u64, u64)>) -> Vec<Cause> {
-    let cause = |((class, name), (misses, lost_ns)): (&(CauseClass, String), &(u64, u64))| Cause {
-        finding: class.finding(name).map(str::to_owned),
-        class: *class,
-        name: name.clone(),
-        misses: *misses,
-        lost_ns: *lost_ns,
-    };
-    let mut table: Vec<Cause> = causes.iter().map(cause).collect();
-    table.retain(|cause| cause.misses > 0 || cause.lost_ns > 0);
-    table.sort_by_key(|cause| std::cmp::Reverse((cause.lost_ns, cause.misses)));
-    table
+/// What one cause did.
+#[derive(Debug, Default)]
+struct CauseSum {
+    misses: u64,
+    lost_ns: u64,
+    /// The finding that explains how to fix it.
+    finding: Option<&'static str>,
+}
+
+/// What the causes of all misses did, by class and name.
+#[derive(Debug, Default)]
+pub(super) struct CauseSums(BTreeMap<(CauseClass, String), CauseSum>);
+
+impl CauseSums {
+    /// Adds the parts of a miss. The one with the largest sum is its main cause.
+    pub fn add(&mut self, parts: &[Part], threads: &[ThreadFacts]) {
+        let mut sums: BTreeMap<(CauseClass, &str), (u64, &Part)> = BTreeMap::new();
+        for part in parts {
+            sums.entry((part.class, &part.name)).or_insert((0, part)).0 += part.late_ns;
+        }
+        let main = sums.iter().max_by_key(|(_, (ns, _))| *ns).map(|(cause, _)| *cause);
+        for ((class, name), (ns, part)) in sums {
+            let sum = self.0.entry((class, name.to_owned())).or_default();
+            sum.misses += u64::from(main == Some((class, name)));
+            sum.lost_ns += ns;
+            sum.finding = sum.finding.or_else(|| finding(part, threads));
+        }
+    }
+
+    /// The causes by falling cost.
+    pub fn table(&self) -> Vec<Cause> {
+        let cause = |((class, name), sum): (&(CauseClass, String), &CauseSum)| Cause {
+            finding: sum.finding.map(str::to_owned),
+            class: *class,
+            name: name.clone(),
+            misses: sum.misses,
+            lost_ns: sum.lost_ns,
+        };
+        let mut table: Vec<Cause> = self.0.iter().map(cause).collect();
+        table.retain(|cause| cause.misses > 0 || cause.lost_ns > 0);
+        table.sort_by_key(|cause| std::cmp::Reverse((cause.lost_ns, cause.misses)));
+        table
+    }
+}
+
+/// The finding that explains how to fix the cause of a part.
+fn finding(part: &Part, threads: &[ThreadFacts]) -> Option<&'static str> {
+    let had_it =
+        |thread: &&ThreadFacts| thread.core.is_none() || part.core.is_none() || thread.core == part.core;
+    let is_real_time = threads.iter().filter(had_it).any(|thread| thread.scheduling != Scheduling::Fair);
+    part.class.finding_of_thread(&part.name, part.detail.as_deref(), is_real_time)
 }

@@ -58,7 +58,7 @@ impl Recorder {
     ) -> io::Result<Self> {
         let (end, ended) = mpsc::channel();
         let (plan, control) = (Arc::clone(plan), Arc::clone(control));
-        let house_keeping = plan.options.house_keeping.clone();
+        let house_keeping = plan.house_keeping();
         let helper = Helper { name: NAME, purpose: "explains why messages were late", house_keeping };
         let thread = helper.start_with(move || {
             // Without this right, the recorder sometimes delays workers, and its verdicts name it.

@@ -282,6 +282,12 @@ impl WindowPiece<'_, '_> {
     }
 
     fn preempted(&self, event: &KernelEvent, core: Option<u32>) -> What {
-        What { detail: Some(policy(event.priority)), ..self.what(CauseClass::Preempted, &*event.name, core) }
+        // Workers of all runs are called alike.
+        let is_ours = || self.case.threads.iter().any(|thread| thread.tid == event.pid);
+        let name = match event.name.as_str() {
+            name if name.starts_with("onbeat-w") && !is_ours() => format!("{name} of another run"),
+            name => name.to_owned(),
+        };
+        What { detail: Some(policy(event.priority)), ..self.what(CauseClass::Preempted, name, core) }
     }
 }

@@ -1,7 +1,7 @@
 //! Loop of the recorder's thread: it keeps the last seconds of a run, and explains each miss after its end.
 
 use super::case::{Case, EdgeFacts, OperatorFacts, ThreadFacts};
-use super::findings::{Findings, key, table};
+use super::findings::{CauseSums, Findings, key};
 use super::kept::{KeptSpans, LateHistory};
 use super::machine::{fault_cost_ns, has_fair_server, scheduling};
 use super::quota::Quotas;
@@ -18,7 +18,7 @@ use onbeat_queue::sync::atomic::{AtomicU32, Ordering};
 use onbeat_trace::cause::{Explained, Part, Verdict};
 use onbeat_trace::record::MissKind;
 use onbeat_trace::{CauseClass, Evidence, Histogram, KernelEvent, OffCpu, Span};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ pub(super) struct Work<'w> {
     strays: Strays,
     /// End of the time whose kernel events the listener has.
     followed_ns: u64,
-    causes: BTreeMap<(CauseClass, String), (u64, u64)>,
+    causes: CauseSums,
     verdicts: Vec<(Late, Verdict)>,
     explained: u64,
     left_out: u64,
@@ -122,7 +122,7 @@ impl<'w> Work<'w> {
             slowest: Slowest::new(plan),
             strays: Strays::default(),
             followed_ns: onbeat_os::clock::monotonic_ns(),
-            causes: BTreeMap::new(),
+            causes: CauseSums::default(),
             verdicts: Vec::new(),
             explained: 0,
             left_out: 0,
@@ -159,7 +159,7 @@ impl<'w> Work<'w> {
             let start_ns = self.start_ns.unwrap_or(u64::MAX);
             self.strays.examine(&mut *self.evidence, &self.threads, self.plan, start_ns..now_ns);
             if explained > 0 {
-                self.control.misses.set_causes(table(&self.causes));
+                self.control.misses.set_causes(self.causes.table());
             }
             if self.control.misses.has_flight_listener() {
                 self.report_flight(if is_over { now_ns } else { now_ns.saturating_sub(OVER_NS) });
@@ -332,16 +332,7 @@ impl<'w> Work<'w> {
             MissKind::Deadline => self.plan.operators[late.of].name.clone(),
         };
         let late_ns = late.late_ns();
-        let mut sums: BTreeMap<(CauseClass, String), u64> = BTreeMap::new();
-        for part in &parts {
-            *sums.entry((part.class, part.name.clone())).or_default() += part.late_ns;
-        }
-        let main = sums.iter().max_by_key(|(_, ns)| **ns).map(|(cause, _)| cause.clone());
-        for (cause, ns) in sums {
-            let (misses, lost_ns) = self.causes.entry(cause.clone()).or_default();
-            *misses += u64::from(main.as_ref() == Some(&cause));
-            *lost_ns += ns;
-        }
+        self.causes.add(&parts, &self.threads);
         self.explained += 1;
         let sentence = sentence(&name, late.sequence, late_ns, &parts);
         let verdict = Verdict { sentence, parts };
@@ -355,7 +346,7 @@ impl<'w> Work<'w> {
 
     fn findings(self) -> (Findings, Vec<Histogram>) {
         let start_ns = self.start_ns.unwrap_or(0);
-        let causes = table(&self.causes);
+        let causes = self.causes.table();
         let unread = self.unread();
         let left_out =
             self.left_out + self.rings.iter().map(|rings| rings.misses.missed(&self.owner)).sum::<u64>();

@@ -79,6 +79,17 @@ pub enum Rate {
 }
 
 impl Rate {
+    /// Returns the bytes of the samples within a time, at least one sample, if chunks are as large as the
+    /// edges allow.
+    pub(crate) fn bytes_within(self, time_ns: u64) -> Option<usize> {
+        match self {
+            Rate::Samples { rate_hz, chunk: None, bytes } if rate_hz > 0.0 => {
+                Some(((rate_hz * time_ns as f64 / 1e9) as usize).max(1).saturating_mul(bytes))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the nanoseconds from one message to the next if a chunk has room for `quantum_bytes` bytes.
     /// `None` if the period is not known.
     pub(crate) fn period_ns(self, quantum_bytes: Option<u32>) -> Option<u64> {

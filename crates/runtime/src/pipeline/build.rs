@@ -260,6 +260,11 @@ impl<'b, 'i> Builder<'b, '_, 'i> {
         if !hint.is_empty() {
             return fault;
         }
+        if kind.get_ref() == "python" {
+            return fault.help(
+                "operators in Python need the Python package: `python3 -m onbeat run FILE` has this kind",
+            );
+        }
         fault.help("`onbeat operators` lists all, with `--find WORD` those about it; one of your own is known to the command of its crate only")
     }
 

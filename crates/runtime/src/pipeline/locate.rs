@@ -27,7 +27,7 @@ pub(super) fn located(
             let node = graph.operators.iter().find(|node| node.name == *operator);
             node.and_then(|node| several(port, registry.get(&node.kind)?))
         }
-        error => help(error),
+        error => help(error, registry),
     };
     Fault { message: error.to_string(), span: search.span(error), help }
 }
@@ -59,15 +59,31 @@ fn takers(message: &str, registry: &Registry) -> String {
     if names.is_empty() { String::new() } else { format!("; sinks that take {message}: {}", list(&names)) }
 }
 
-fn help(error: &GraphError) -> Option<String> {
+/// Names the kind that discards a stream of this type.
+fn discards(message: &str, registry: &Registry) -> String {
+    let discards = |kind: &&Kind| {
+        let (inputs, outputs) = kind.ports();
+        kind.name().contains("null")
+            && outputs.is_empty()
+            && inputs.len() == 1
+            && inputs[0].message == message
+    };
+    let kind = registry.kinds().find(discards);
+    kind.map_or(String::new(), |kind| format!("\n`{}` takes what is not needed", kind.name()))
+}
+
+fn help(error: &GraphError, registry: &Registry) -> Option<String> {
     match error {
         GraphError::Unconnected { direction: "input", port, other, .. } => {
             let from = other.as_deref().unwrap_or("operator.port");
             Some(format!("write an edge that ends there:\n[[edge]]\nfrom = \"{from}\"\nto = \"{port}\""))
         }
-        GraphError::Unconnected { port, other, .. } => {
+        GraphError::Unconnected { port, other, message, .. } => {
             let to = other.as_deref().unwrap_or("operator.port");
-            Some(format!("write an edge that begins there:\n[[edge]]\nfrom = \"{port}\"\nto = \"{to}\""))
+            Some(format!(
+                "write an edge that begins there:\n[[edge]]\nfrom = \"{port}\"\nto = \"{to}\"{}",
+                discards(message, registry)
+            ))
         }
         GraphError::Empty(_) => Some("write one as [[operator]] with a `name` and a `kind`".to_string()),
         _ => None,

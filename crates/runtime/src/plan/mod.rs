@@ -25,6 +25,7 @@ pub use rows::{EdgePlan, OperatorPlan, PartPlan, PathPlan, PoolPlan, StorePlan, 
 use crate::base::options::{Options, Share};
 use crate::graph::{Graph, Node};
 use crate::operator::when::When;
+use onbeat_os::CoreSet;
 use onbeat_trace::record::{ClockKind, Obtained, Scheduler, WhenFull};
 use replicate::{Expanded, Recipe};
 pub(crate) use resolve::{Wire, wires};
@@ -262,6 +263,19 @@ impl Plan {
     pub(crate) fn has_limits(&self) -> bool {
         self.paths.iter().any(|path| path.max_latency_ns.is_some())
             || self.operators.iter().any(|operator| operator.deadline_ns.is_some())
+    }
+
+    /// Returns the cores for the threads that step no operators: those that were asked for, else those of the
+    /// process without a worker, if each worker has a core. Empty for all of the process.
+    #[must_use]
+    pub fn house_keeping(&self) -> Vec<usize> {
+        let busy: Option<Vec<usize>> = self.workers.iter().map(|worker| worker.core).collect();
+        match (busy, CoreSet::allowed()) {
+            (Some(busy), Ok(allowed)) if self.options.house_keeping.is_empty() => {
+                allowed.iter().filter(|core| !busy.contains(core)).collect()
+            }
+            _ => self.options.house_keeping.clone(),
+        }
     }
 
     /// Whether misses of a run under this plan are explained: see [`Options::explain`].

@@ -58,9 +58,13 @@ fn edge_name(graph: &Graph, wire: &Wire) -> String {
     )
 }
 
-/// Sizes by the edge's own settings. An edge without a quantum gets that of the run, or room for a frame, for
-/// its initial samples, and for the chunks of another edge of its output that has a quantum: an output makes
-/// chunks of one size.
+/// Longest time of a chunk of a source that keeps time, if its edge names no quantum. In 16 KiB of samples of
+/// a slow sensor, the first one would be minutes old.
+const LONGEST_NS: u64 = 100_000_000;
+
+/// Sizes by the edge's own settings. An edge without a quantum gets that of the run, or less behind a slow
+/// source, or room for a frame, for its initial samples, and for the chunks of another edge of its output
+/// that has a quantum: an output makes chunks of one size.
 fn asked(
     graph: &Graph,
     wires: &[Wire],
@@ -84,7 +88,10 @@ fn asked(
         }
         let frame = frames::samples(*frame).saturating_mul(output.sample_bytes.unwrap_or(0) as u64);
         let frame = usize::try_from(frame).unwrap_or(usize::MAX);
-        let quantum = edge.quantum.unwrap_or(options.quantum.max(frame).max(most_of[&(wire.from, wire.out)]));
+        let rate = graph.operators[wire.from].operator.rate(options.pace);
+        let usual = rate.and_then(|rate| rate.bytes_within(LONGEST_NS)).unwrap_or(usize::MAX);
+        let usual = usual.min(options.quantum);
+        let quantum = edge.quantum.unwrap_or(usual.max(frame).max(most_of[&(wire.from, wire.out)]));
         match output.sample_bytes {
             None if edge.quantum.is_some() => {
                 return Err(GraphError::NoQuantum { edge: name(), message: output.label.clone() });

@@ -47,7 +47,7 @@ impl Watch {
         let Some(limit_ns) = plan.options.watchdog_ns else { return Ok(None) };
         let (end, ended) = mpsc::channel();
         let (plan, control) = (Arc::clone(plan), Arc::clone(control));
-        let house_keeping = plan.options.house_keeping.clone();
+        let house_keeping = plan.house_keeping();
         let helper = Helper { name: NAME, purpose: "looks for steps that do not return", house_keeping };
         let thread = helper.start(move || {
             let limit = Duration::from_nanos(limit_ns);

@@ -130,8 +130,8 @@ impl Run {
     }
 
     /// Cores of the threads that step no operators.
-    pub(crate) fn house_keeping(&self) -> &[usize] {
-        &self.plan.options.house_keeping
+    pub(crate) fn house_keeping(&self) -> Vec<usize> {
+        self.plan.house_keeping()
     }
 
     /// Whether the run has ended.

@@ -99,14 +99,14 @@ impl ControlSocket {
     }
 
     /// Starts the thread, on the house-keeping cores if there are any.
-    fn serve(self, handle: RunHandle, house_keeping: &[usize]) -> Result<Serving, ControlError> {
+    fn serve(self, handle: RunHandle, house_keeping: Vec<usize>) -> Result<Serving, ControlError> {
         let path = self.path().to_path_buf();
         let cannot = |error: std::io::Error| ControlError {
             path: path.clone(),
             reason: format!("the thread that serves it cannot be started: {error}"),
         };
         let purpose = "answers those who watch and steer the run from outside";
-        let helper = Helper { name: NAME, purpose, house_keeping: house_keeping.to_vec() };
+        let helper = Helper { name: NAME, purpose, house_keeping };
         let (end, ended) = UnixStream::pair().map_err(cannot)?;
         let thread = helper.start(move || ControlServer::new(self.file, handle, ended).run());
         Ok(Serving { end: Some(end), thread: Some(thread.map_err(cannot)?) })

@@ -3,7 +3,7 @@
 //! A run uses it to name a finding for each of its causes. The doctor uses it to say what a finding cost a
 //! run.
 
-use super::CauseClass;
+use super::{Cause, CauseClass};
 use CauseClass::{
     DeadlineBudget, Hardware, Irq, Migration, Nmi, OwnCompute, PageFault, Preempted, RtThrottling,
     RunQueueWait, SocketWait, Softirq, TimerLate, Unexplained,
@@ -20,6 +20,8 @@ pub struct CauseFix {
     first: Option<&'static str>,
     /// Further findings that can contribute.
     also: &'static [&'static str],
+    /// Whether the row is for those causes only whose finding is `first`.
+    is_chosen: bool,
 }
 
 const fn row(
@@ -28,8 +30,19 @@ const fn row(
     first: Option<&'static str>,
     also: &'static [&'static str],
 ) -> CauseFix {
-    CauseFix { class, names, first, also }
+    CauseFix { class, names, first, also, is_chosen: false }
 }
+
+/// A row for threads that took the core, of which the policies decide.
+const fn rivals(first: &'static str, also: &'static [&'static str]) -> CauseFix {
+    CauseFix { class: Preempted, names: &[], first: Some(first), also, is_chosen: true }
+}
+
+/// The finding of a real-time thread that took the core.
+const RIVALS: &str = "rivals";
+
+/// The finding of a normal thread that kept a real-time worker off its core: it was in the kernel.
+const IN_KERNEL: &str = "preemption-model";
 
 /// Within a class, rows with names come first: a cause gets `first` of the first matching row that has one.
 const TABLE: &[CauseFix] = &[
@@ -48,12 +61,9 @@ const TABLE: &[CauseFix] = &[
     row(Preempted, &["rcu"], None, &["kernel-threads"]),
     row(Preempted, &["watchdog", "migration", "cpu_stop"], None, &["watchdogs"]),
     row(Preempted, &["osnoise", "timerlat"], None, &["tracing"]),
-    row(
-        Preempted,
-        &[],
-        Some("isolcpus"),
-        &["rivals", "preemption-model", "fair-server", "rt-rights", "pipeline-cores"],
-    ),
+    row(Preempted, &[], Some("isolcpus"), &["rt-rights", "pipeline-cores"]),
+    rivals(RIVALS, &["pipeline-policies"]),
+    rivals(IN_KERNEL, &["isolcpus", "fair-server", "pipeline-cores"]),
     row(
         RunQueueWait,
         &[],
@@ -131,6 +141,16 @@ impl CauseFix {
             && (self.names.is_empty() || self.names.iter().any(|begin| name.starts_with(begin)))
     }
 
+    /// Whether the findings of this row explain how to fix a cause.
+    #[must_use]
+    pub fn covers(&self, cause: &Cause) -> bool {
+        let is_first = |row: &CauseFix| row.first.is_some() && row.first == cause.finding.as_deref();
+        let is_for_another =
+            || TABLE.iter().any(|row| row.is_chosen && row.class == self.class && is_first(row));
+        self.is(cause.class, &cause.name)
+            && if self.is_chosen { is_first(self) } else { !self.names.is_empty() || !is_for_another() }
+    }
+
     /// Returns the findings of this row, the one to look at first before the others.
     pub fn findings(&self) -> impl Iterator<Item = &'static str> {
         self.first.into_iter().chain(self.also.iter().copied())
@@ -143,5 +163,27 @@ impl CauseClass {
     #[must_use]
     pub fn finding(self, name: &str) -> Option<&'static str> {
         TABLE.iter().filter(|row| row.is(self, name)).find_map(|row| row.first)
+    }
+
+    /// Returns the finding like [`finding`](Self::finding), for a thread that took the core by its policy
+    /// (`f:50`) and that of the worker.
+    #[must_use]
+    pub fn finding_of_thread(
+        self,
+        name: &str,
+        policy: Option<&str>,
+        is_worker_real_time: bool,
+    ) -> Option<&'static str> {
+        let usual = TABLE.iter().find(|row| row.is(self, name))?;
+        match policy {
+            Some(policy) if self == Preempted && usual.names.is_empty() => {
+                match (policy.starts_with('o'), is_worker_real_time) {
+                    (false, _) => Some(RIVALS),
+                    (true, true) => Some(IN_KERNEL),
+                    (true, false) => usual.first,
+                }
+            }
+            _ => self.finding(name),
+        }
     }
 }

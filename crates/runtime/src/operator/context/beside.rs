@@ -1,7 +1,7 @@
 //! Threads that operators start.
 
 use super::Context;
-use crate::base::options::Options;
+use crate::plan::Plan;
 use onbeat_os::policy::{Policy, PolicyFlags};
 use onbeat_os::{CoreSet, thread};
 use std::io;
@@ -10,11 +10,10 @@ use std::thread::JoinHandle;
 
 /// Cores for threads that operators start: those for house-keeping, or those of the calling thread, which
 /// starts the run.
-pub(crate) fn cores(options: &Options) -> Arc<[usize]> {
-    if options.house_keeping.is_empty() {
-        thread::cores().map(|cores| cores.iter().collect()).unwrap_or_default()
-    } else {
-        options.house_keeping.as_slice().into()
+pub(crate) fn cores(plan: &Plan) -> Arc<[usize]> {
+    match plan.house_keeping() {
+        none if none.is_empty() => thread::cores().map(|cores| cores.iter().collect()).unwrap_or_default(),
+        cores => cores.into(),
     }
 }
 

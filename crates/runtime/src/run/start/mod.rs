@@ -94,14 +94,8 @@ impl Graph {
         let rings = attach_rings(&plan, &mut parts);
         let plan = Arc::new(plan);
         let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len(), plan.paths.len());
-        let control = Arc::new(Control::new(
-            team,
-            plan.workers.len(),
-            orders,
-            board,
-            limits,
-            cores_beside(&plan.options),
-        ));
+        let control =
+            Arc::new(Control::new(team, plan.workers.len(), orders, board, limits, cores_beside(&plan)));
         control.values.begin(values);
         let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
         let starts = distribute(&plan, seats, parts, seeds);

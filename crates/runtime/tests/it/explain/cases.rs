@@ -146,6 +146,9 @@ fn a_thread_that_took_the_core_is_named() {
         "message 8121 of iq → audio was 400 µs late: demod was kept off core 1 for 377 µs by kworker/1:2 (o:0), IRQ \
          virtio1-req.0 took 14 µs, demod computed 9 µs over its usual 100 ns"
     );
+    // Workers of other runs are called as the own ones.
+    story.events[0].name = "onbeat-w0".into();
+    story.is(CauseClass::Preempted, "onbeat-w0 of another run", 377_000);
 }
 
 #[test]
