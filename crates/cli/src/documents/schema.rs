@@ -206,7 +206,7 @@ fn quantum() -> Value {
     quantity(
         "size",
         "B",
-        "Largest size of a chunk. Default: 16 KiB, or that of `[defaults]`, but behind a source that keeps time at most 100 ms of samples; of one frame, if frames are known to be larger.",
+        "Largest size of a chunk. Default: 16 KiB, or that of `[defaults]`, but behind a source that keeps time at most 100 ms of samples, unless samples go round in a cycle; of one frame, if frames are known to be larger.",
     )
 }
 

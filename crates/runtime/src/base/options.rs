@@ -91,7 +91,8 @@ pub struct Options {
     /// Capacity in messages of edges that name none. Default: 4.
     pub capacity: usize,
     /// Quantum in bytes of edges that name none. Default: 16 KiB. An edge on which larger frames are known to
-    /// come has room for one; an edge from a source that keeps time has room for 100 ms of samples at most.
+    /// come has room for one; an edge from a source that keeps time has room for 100 ms of samples at most,
+    /// unless samples go round in a cycle.
     pub quantum: usize,
     /// Most bytes of all chunk stores together. Default: half of the machine's memory. Pages that are never
     /// used take no memory.

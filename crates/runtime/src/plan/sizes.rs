@@ -4,7 +4,7 @@ use super::frames;
 use super::resolve::Wire;
 use super::{GraphError, StorePlan};
 use crate::base::options::Options;
-use crate::graph::{EdgeDef, Graph};
+use crate::graph::{EdgeDef, Graph, Node};
 use crate::operator::chunk::Info;
 use crate::operator::inline::Role;
 use crate::operator::link::Initial;
@@ -76,6 +76,8 @@ fn asked(
         let most = most_of.entry((wire.from, wire.out)).or_default();
         *most = edge.quantum.unwrap_or_else(|| initial_bytes(graph, wire, edge)).max(*most);
     }
+    // In a cycle the samples of its initial chunk go round; shorter chunks would be too many for its queues.
+    let has_cycle = wires.iter().zip(&graph.edges).any(|(wire, edge)| initial_bytes(graph, wire, edge) > 0);
     let mut sizes = Vec::with_capacity(wires.len());
     for ((wire, edge), frame) in wires.iter().zip(&graph.edges).zip(frames) {
         let name = || edge_name(graph, wire);
@@ -88,9 +90,8 @@ fn asked(
         }
         let frame = frames::samples(*frame).saturating_mul(output.sample_bytes.unwrap_or(0) as u64);
         let frame = usize::try_from(frame).unwrap_or(usize::MAX);
-        let rate = graph.operators[wire.from].operator.rate(options.pace);
-        let usual = rate.and_then(|rate| rate.bytes_within(LONGEST_NS)).unwrap_or(usize::MAX);
-        let usual = usual.min(options.quantum);
+        let most = if has_cycle { None } else { longest(&graph.operators[wire.from], options) };
+        let usual = most.map_or(options.quantum, |most| options.quantum.min(most));
         let quantum = edge.quantum.unwrap_or(usual.max(frame).max(most_of[&(wire.from, wire.out)]));
         match output.sample_bytes {
             None if edge.quantum.is_some() => {
@@ -110,6 +111,12 @@ fn asked(
         sizes.push(Size { capacity, quantum });
     }
     Ok(sizes)
+}
+
+/// Most bytes of the chunks of a source that keeps time.
+fn longest(node: &Node, options: &Options) -> Option<usize> {
+    let is_source = node.ports.inputs.iter().all(|input| !input.required);
+    node.operator.rate(options.pace).filter(|_| is_source)?.bytes_within(LONGEST_NS)
 }
 
 /// Bytes of the largest initial message of an edge that is a number of samples.
