@@ -1,17 +1,16 @@
 //! Threads that operators start.
 
 use super::Context;
-use crate::plan::Plan;
 use onbeat_os::policy::{Policy, PolicyFlags};
 use onbeat_os::{CoreSet, thread};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Cores for threads that operators start: those for house-keeping, or those of the calling thread, which
-/// starts the run.
-pub(crate) fn cores(plan: &Plan) -> Arc<[usize]> {
-    match plan.house_keeping() {
+/// Cores for threads that operators start: those for house-keeping, or, if there are none, those of the
+/// calling thread, which starts the run.
+pub(crate) fn cores(house_keeping: Vec<usize>) -> Arc<[usize]> {
+    match house_keeping {
         none if none.is_empty() => thread::cores().map(|cores| cores.iter().collect()).unwrap_or_default(),
         cores => cores.into(),
     }

@@ -94,8 +94,14 @@ impl Graph {
         let rings = attach_rings(&plan, &mut parts);
         let plan = Arc::new(plan);
         let board = Board::new(plan.parts.len(), plan.operators.len(), plan.edges.len(), plan.paths.len());
-        let control =
-            Arc::new(Control::new(team, plan.workers.len(), orders, board, limits, cores_beside(&plan)));
+        let control = Arc::new(Control::new(
+            team,
+            plan.workers.len(),
+            orders,
+            board,
+            limits,
+            cores_beside(plan.house_keeping()),
+        ));
         control.values.begin(values);
         let pools = seats.iter().map(|(_, pool)| pool.as_ref().map(|(pool, _)| Arc::clone(pool))).collect();
         let starts = distribute(&plan, seats, parts, seeds);
