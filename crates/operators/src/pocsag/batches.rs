@@ -68,7 +68,7 @@ pub(super) struct BatchSearch {
     /// Wrong bits of the sync word of a first batch.
     wrong: u32,
     pub batches: u64,
-    /// Words with too many errors, in batches.
+    /// Words with too many errors or weak symbols, in batches.
     pub lost: u64,
 }
 

@@ -1,10 +1,10 @@
 //! The code of POCSAG: BCH (31, 21) and a bit for even parity.
 
-/// `x¹⁰ + x⁹ + x⁸ + x⁶ + x⁵ + x³ + 1`.
-const POLYNOMIAL: u32 = 0x769;
-
 use crate::symbols::Alternatives;
 use std::sync::LazyLock;
+
+/// `x¹⁰ + x⁹ + x⁸ + x⁶ + x⁵ + x³ + 1`.
+const POLYNOMIAL: u32 = 0x769;
 
 /// Bits of a word.
 pub(super) const WORD: usize = 32;

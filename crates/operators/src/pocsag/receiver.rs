@@ -228,7 +228,7 @@ impl Finder for PageSearch {
         let (batches, lost, orphans) = (sum(|it| it.batches), sum(|it| it.lost), sum(BatchSearch::orphans));
         if lost + orphans > 0 {
             texts.push(format!(
-                "of {batches} batches, {lost} code words had more than 2 wrong bits, and {orphans} belonged to \
+                "of {batches} batches, {lost} code words had too many wrong bits or weak ones, and {orphans} belonged to \
                  messages whose address was lost"
             ));
         }

@@ -90,9 +90,11 @@ fn asked(
         }
         let frame = frames::samples(*frame).saturating_mul(output.sample_bytes.unwrap_or(0) as u64);
         let frame = usize::try_from(frame).unwrap_or(usize::MAX);
-        let most = if has_cycle { None } else { longest(&graph.operators[wire.from], options) };
-        let usual = most.map_or(options.quantum, |most| options.quantum.min(most));
-        let quantum = edge.quantum.unwrap_or(usual.max(frame).max(most_of[&(wire.from, wire.out)]));
+        let usual = || {
+            let most = if has_cycle { None } else { longest(&graph.operators[wire.from], options) };
+            most.map_or(options.quantum, |most| options.quantum.min(most))
+        };
+        let quantum = edge.quantum.unwrap_or_else(|| usual().max(frame).max(most_of[&(wire.from, wire.out)]));
         match output.sample_bytes {
             None if edge.quantum.is_some() => {
                 return Err(GraphError::NoQuantum { edge: name(), message: output.label.clone() });
